@@ -10,8 +10,9 @@ instances of a class are filled field by field: many a class has no more. ``fiel
 ``replace``, ``asdict``, pickle, msgspec and type checkers (for whom this *is*
 ``dataclasses.dataclass``) see no difference.
 Offered is what is used here: slots always, no ordering, no ``InitVar``. A frozen instance is
-filled through its slots, at two thirds of the cost of ``object.__setattr__``. Figures are in
-docs/decisions/0048.
+filled through its slots, at two thirds of the cost of ``object.__setattr__``; one of many
+fields, at a third of that, while it is an instance of a class below its own that refuses
+nothing: nobody else has it yet. Figures are in docs/decisions/0048.
 
 ``maker`` compiles a function that makes an instance out of another, or out of a row, in the
 same way: by the names of fields of classes of ours.
@@ -52,6 +53,8 @@ else:
     Parameters = dict[str, tuple[object, object, bool, bool]]
 
     _LITERALS = {dict: "{}", list: "[]"}  # how these are made without a call
+    FILLED_OPEN_MIN = 4  # fields of a frozen class: to change the class twice costs as much
+    _become = object.__dict__["__class__"].__set__
     FILLED_BY_HAND_MAX = 6  # instances of a class; to compile costs as much as to fill twenty
     _NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")
     _FOUND = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
@@ -336,8 +339,20 @@ else:
         return _init(cls, fields, "self.{} = {}", {})
 
     def _frozen_init(cls: type, fields: Fields) -> Method:
-        setters = {f"set_{one.name}": getattr(cls, one.name).__set__ for one in fields}
-        return _init(cls, fields, "set_{}(self, {})", setters)
+        if len(fields) < FILLED_OPEN_MIN:
+            setters = {f"set_{one.name}": getattr(cls, one.name).__set__ for one in fields}
+            return _init(cls, fields, "set_{}(self, {})", setters)
+        known = {"CLASS": cls, "OPEN": _open(cls), "BECOME": _become, "FILL": _fill}
+        return _init(cls, fields, "self.{} = {}", known)
+
+    def _open(cls: type) -> type:
+        """Returns a class whose instances are those of another while they are being filled."""
+        content = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
+        return type(cls)(cls.__name__, (cls,), {"__slots__": (), **content})
+
+    def _fill(self: object, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def _init(cls: type, fields: Fields, assignment: str, known: dict[str, object]) -> Method:
         for one in fields:
@@ -348,7 +363,17 @@ else:
         given = [_parameter(one) for one in fields if one.init and not one.kw_only]
         named = [_parameter(one) for one in fields if one.init and one.kw_only]
         head = ", ".join(["self", *given, *(["*", *named] if named else [])])
-        lines = [assignment.format(*pair) for one in fields for pair in _first_value(one)]
+        pairs = [pair for one in fields for pair in _first_value(one)]
+        lines = [assignment.format(*pair) for pair in pairs]
+        if "OPEN" in known:
+            values = ", ".join("{}={}".format(*pair) for pair in pairs)
+            lines = [
+                "if self.__class__ is CLASS:",
+                " BECOME(self, OPEN)",
+                *(f" {line}" for line in lines),
+                " self.__class__ = CLASS",
+                f"else: FILL(self, {values})",  # of a class below, which may have more slots
+            ]
         if hasattr(cls, "__post_init__"):
             lines.append("self.__post_init__()")
         known["MISSING"] = MISSING

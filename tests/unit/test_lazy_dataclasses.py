@@ -86,6 +86,34 @@ def test_a_frozen_instance_cannot_be_changed_and_equal_ones_have_one_hash(made_b
     assert dataclasses.replace(pair, b="y") == Pair(1, "y")
 
 
+@BOTH
+def test_a_frozen_instance_of_many_fields_is_frozen_and_so_is_one_of_a_class_below(made_by):
+    @made_by(frozen=True, slots=True)
+    class Mast:
+        a: int
+        b: int
+        c: int
+        d: int = 4
+        found: list[int] = field(default_factory=list)
+
+    class Tall(Mast):
+        """Has the constructor of its base, and room for more."""
+
+    for kind in (Mast, Tall):
+        for _ in range(20):  # also those whose constructor is compiled
+            mast = kind(1, 2, c=3)
+            assert type(mast) is kind
+            assert (mast.a, mast.b, mast.c, mast.d, mast.found) == (1, 2, 3, 4, [])
+            with pytest.raises(FrozenInstanceError, match="cannot assign to field 'a'"):
+                mast.a = 2
+            with pytest.raises(FrozenInstanceError, match="cannot delete field 'found'"):
+                del mast.found
+        assert mast == kind(1, 2, 3)
+        assert mast != kind(1, 2, 4)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'c'"):
+        Mast(1, 2)
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A value that is pickled by its name."""

@@ -142,6 +142,7 @@ _SUCCESS: dict[JobPhase | None, tuple[str, ...]] = {
     JobPhase.SUBMITTED: (STARTED, SUCCEEDED),
 }
 _START: dict[JobPhase | None, tuple[str, ...]] = {JobPhase.PREPARING: (SUBMITTED, STARTED)}
+_JOB_SUCCEEDED = JobEnd.SUCCEEDED  # looked up once, not at each step
 # Notices of the core that are events of a task under the same name.
 _NOTICES = ("expired", "blocked", "lost")
 
@@ -201,7 +202,7 @@ def _news(
     if type(event) is JobSubmitted:
         return [News(SUBMITTED, event.task, event.submit)]
     if type(event) is JobEnded and event.task in outcome.touched.tasks:
-        if event.how is not JobEnd.SUCCEEDED:
+        if event.how is not _JOB_SUCCEEDED:
             return [_failure(event, retry, was_running=before is JobPhase.RUNNING)]
         outputs = _SUCCESS.get(before) or (SUCCEEDED,)
     elif type(event) is OutputMade and event.task in outcome.touched.tasks:

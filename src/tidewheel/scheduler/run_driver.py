@@ -568,16 +568,17 @@ async def _apply_xtriggers(engine: RunEngine, now: Instant, store: Store) -> Non
 def _fire_timers(engine: RunEngine, now: Instant) -> bool:
     """Fires the timers that are due; returns False if the batch is full and more are due."""
     for key in engine.timers.due(now):
-        if key.point is None:
+        point, name, timer = key
+        if point is None:
             engine.run_timers.fire(engine, key, now)
-        elif key.timer == PLAYED:
+        elif timer == PLAYED:
             engine.simulated.end(engine, key, now)
-        elif key.timer == NESTED:
+        elif timer == NESTED:
             engine.nested.time_is_over(engine, key)
-        elif key.timer == RENDERING:
+        elif timer == RENDERING:
             engine.deferred.take_up(engine, key, now)
         elif not engine.task_timers.fire(engine, key):
-            engine.step(TimerFired((key.point, key.name), key.timer, now))
+            engine.step(TimerFired((point, name), timer, now))
         engine.drain()
         if engine.batch.steps >= STEPS_PER_BATCH_MAX:
             return False

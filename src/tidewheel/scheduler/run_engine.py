@@ -71,6 +71,7 @@ from tidewheel.scheduler.xtriggers import Xtriggers
 from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.services.service import ReadsDefinitions, read_in_thread
 
+_LIVE = RunMode.LIVE  # looked up once, not for each task
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
 # What is written of a batch as it was decided.
 _AS_DECIDED = (
@@ -276,11 +277,12 @@ class RunEngine:
         """
         before, event = self._before(event)
         outcome = step(self.graph, self.pool, event)
+        _, touched, effects = outcome
         batch = self.batch
         batch.steps += 1
-        batch.touched.add(outcome.touched)
-        if outcome.touched.forgotten:
-            self.past.evicted |= outcome.touched.forgotten
+        batch.touched.add(touched)
+        if touched.forgotten:
+            self.past.evicted |= touched.forgotten
         # Timers, log and news come before the effects are done: those may step again.
         if self.task_timers.concerned or self.settings.has_broadcasts:
             self.task_timers.after_step(self, event, outcome)
@@ -291,7 +293,7 @@ class RunEngine:
             for one in news:
                 if one.event in FAILURES:
                     self.abort(aborted_for(f"{self.pool.plan.name_of(one.key)} {one.event}"))
-        for effect in outcome.effects:
+        for effect in effects:
             kind = type(effect)
             if kind is events.Submit:
                 self._submit(effect, event.at)  # type: ignore[arg-type]
@@ -299,7 +301,7 @@ class RunEngine:
                 batch.notices.append(effect)  # type: ignore[arg-type]
             else:
                 self._do(effect, event.at)
-        return outcome.effects
+        return effects
 
     def _before(self, event: events.Event) -> tuple[TaskStage | None, events.Event]:
         """Returns the stage of the task of which a job reports, and what its report means: log
@@ -307,7 +309,8 @@ class RunEngine:
         if type(event) is events.JobEnded or type(event) is events.OutputMade:
             task = self.pool.tasks.get(event.task)
             if task is not None:
-                if type(event) is events.JobEnded:
+                is_of_service = task.let_go or task.plan.definition.until
+                if is_of_service and type(event) is events.JobEnded:
                     event = end_of_service(task, event)
                 return task.stage, event
         return None, event
@@ -350,7 +353,9 @@ class RunEngine:
             self.batch.triggers.append(trigger_line(self.pool, one))
         node = self.settings.node(one.task)
         # It is run as the run says; in a live run, as the node says.
-        mode = node.run_mode if self.settings.mode is RunMode.LIVE else self.settings.mode
+        mode = self.settings.mode
+        if mode is _LIVE:
+            mode = node.run_mode
         is_given = mode in SIMULATED_MODES and self._is_given_lists(one.task)
         if one.submit > 1 and self.values.is_used and not is_given:
             # What an earlier run told is hidden by a later one, from its beginning.
@@ -359,10 +364,10 @@ class RunEngine:
             self.due[one.task] = one
         elif mode in SIMULATED_MODES:
             self.simulated.begin(self, one, mode, now)
-        elif mode is RunMode.LIVE and is_nested(node):
+        elif mode is _LIVE and is_nested(node):
             self.due[one.task] = one
         elif (
-            mode is RunMode.LIVE
+            mode is _LIVE
             and (
                 self.values.is_used
                 or self.pool.plan.graph.inputs

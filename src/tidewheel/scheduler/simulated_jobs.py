@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidewheel.scheduler.run_engine import RunEngine
 
 _tuple = tuple.__new__
+_SUCCEEDED, _SKIP = JobEnd.SUCCEEDED, RunMode.SKIP  # looked up once, not for each task
 PLAYED = "played"  # the timer at whose time a played job ends
 SIMULATED_MODES = (RunMode.SIMULATION, RunMode.SKIP)
 
@@ -56,7 +57,7 @@ class SimulatedJobs:
         part = self._jobs.part(key[1])
         seconds = part.seconds
         # A service is played until it is let go, whatever the mode: nobody would use it else.
-        if mode is RunMode.SKIP and not engine.settings.node(key).until:
+        if mode is _SKIP and not engine.settings.node(key).until:
             seconds = 0.0
         fails = not part.is_plain and self._jobs.fails(key[0], key[1], one.try_number)
         if seconds > 0.0 or part.is_heard_at_start or fails:
@@ -65,17 +66,18 @@ class SimulatedJobs:
 
     def end(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:
         """Ends a played job whose time is over."""
-        assert timer.point is not None
-        key = (timer.point, timer.name)
+        point, name, _ = timer
+        assert point is not None
+        key = (point, name)
         task = engine.pool.tasks.get(key)
         if task is None or not task.is_active:
             return
         submit = task.submit
-        if timer.name not in engine.graph.nodes:  # a reload removed it: nothing follows
+        if name not in engine.graph.nodes:  # a reload removed it: nothing follows
             engine.todo.append(JobEnded(key, submit, JobEnd.SUCCEEDED, now))
             return
-        part = self._jobs.part(timer.name)
-        if not part.is_plain and self._jobs.fails(timer.point, timer.name, task.try_number):
+        part = self._jobs.part(name)
+        if not part.is_plain and self._jobs.fails(point, name, task.try_number):
             engine.todo.append(JobEnded(key, submit, JobEnd.FAILED, now))
             return
         if part.outputs or part.sizes:
@@ -83,7 +85,7 @@ class SimulatedJobs:
                 if output != FAILED:
                     engine.todo.append(OutputMade(key, submit, output, now))
         # As a tuple, it costs a third.
-        engine.todo.append(_tuple(JobEnded, (key, submit, JobEnd.SUCCEEDED, now, None, "")))
+        engine.todo.append(_tuple(JobEnded, (key, submit, _SUCCEEDED, now, None, "")))
 
     @staticmethod
     def _sizes(engine: RunEngine, task: PooledTask) -> tuple[str, ...]:

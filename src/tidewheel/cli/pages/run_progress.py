@@ -168,10 +168,11 @@ class RunPage:
         self._keep_errors()
         self._known_causes = [] if batch.news else self._known_causes
         for one in batch.news:
-            if one.event in ENDS and not is_awaited(engine, one):
-                self._count_end(one, remark_of(engine, one) or one.event)
-            elif one.event == "lost":
-                self._lost[engine.pool.plan.id_of(one.key)] = one.text
+            event, key, _, text = one  # a tuple is taken apart at the cost of one of its names
+            if event in ENDS and not is_awaited(engine, one):
+                self._count_end(one, remark_of(engine, one) or event)
+            elif event == "lost":
+                self._lost[engine.pool.plan.id_of(key)] = text
             self.on_news(engine, one)
         for notice in batch.notices:
             if notice.event in NOTICED and not notice.text.endswith(SAID_BY_ITS_END):
@@ -197,17 +198,18 @@ class RunPage:
         ]
 
     def on_news(self, engine: RunEngine, one: News) -> None:
-        if one.event not in TOLD:
+        event, key, _, text = one
+        if event not in TOLD:
             return
         remark = remark_of(engine, one)
         if is_awaited(engine, one):
             if words := arrival(engine, one):
                 self.line(words)
-        elif not (remark and one.event == "started"):
-            name = engine.pool.plan.name_of(one.key)
-            words = one.text.removeprefix(name).strip() if one.text else ""
-            because = self._because(one) if one.event in FAILURES else ""
-            self.line(f"{name} {remark or words or one.event}{because}")
+        elif not (remark and event == "started"):
+            name = engine.pool.plan.name_of(key)
+            words = text.removeprefix(name).strip() if text else ""
+            because = self._because(one) if event in FAILURES else ""
+            self.line(f"{name} {remark or words or event}{because}")
 
     def _keep_errors(self) -> None:
         """Remembers why jobs failed, for the case that the run stalls later."""

@@ -28,7 +28,7 @@ from tidewheel.core.operator.verbs import ROWS, Command, Hold, Release
 from tidewheel.core.sched import events
 from tidewheel.core.sched.dependency_index import IndexedFamily, PreviousInstance
 from tidewheel.core.sched.evaluation import is_true, member_value
-from tidewheel.core.sched.events import Event, JobEnd, Notice, Submit
+from tidewheel.core.sched.events import Event, JobEnd, JobEnded, Notice, Submit
 from tidewheel.core.sched.lifecycle import DROPPED
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.spawn import EXPIRY
@@ -70,6 +70,9 @@ _LEVELS = {
 _TOLD = ("trigger", "expired")
 BY_REQUEST, BY_SUICIDE = "request", "suicide trigger"  # why a task left without an end
 _tuple = tuple.__new__  # as tuples, the entries of the log cost a third
+# Members of enums that are asked for at each step: to look one up costs more than a tuple.
+_SUCCEEDED, _FINISHED = JobEnd.SUCCEEDED, VerdictKind.FINISHED
+_STAGE_WAITING, _READY = JobPhase.WAITING, PoolState.READY
 WAYS_KNOWN_MAX = 4_096  # each from one state to another
 
 
@@ -141,7 +144,7 @@ class RunLog:
     def lines(self, event: Event, outcome: Outcome, failure: str = "ERR") -> list[LogEntry]:
         """Returns what the log says of a step; `failure` is the signal that ended its job."""
         found: list[LogEntry] = []
-        if type(event) is events.JobEnded:
+        if type(event) is JobEnded:
             self._end_of_job(event, failure, found)
         elif type(event) is events.OutputMade and event.output not in STANDARD:
             name = self._shown(event.task)
@@ -156,7 +159,7 @@ class RunLog:
                 found.append(_tuple(RunLogLine, (INFO, trigger_line(pool, effect))))
             elif type(effect) is Notice and effect.event not in _TOLD:
                 found += self._news(effect)
-        if isinstance(event, events.RunReloaded):
+        if type(event) is events.RunReloaded:
             found += [
                 RunLogLine(INFO, f"[{self._shown(key)}] reloaded task definition")
                 for key in self._seen
@@ -174,18 +177,18 @@ class RunLog:
 
     def _end_of_job(self, event: events.JobEnded, failure: str, found: list[LogEntry]) -> None:
         """Adds the lines of a job's end and of its task, before what follows from them."""
-        key = event.task
+        key, submit, how, *_ = event
         before = self._seen.get(key)
-        if before is not None and before.word in _JOB_WORDS and before.submit == event.submit:
+        if before is not None and before.word in _JOB_WORDS and before.submit == submit:
             name = self._pool.plan.name_of(key)
-            if event.how is JobEnd.SUCCEEDED:
+            if how is _SUCCEEDED:
                 if key not in self._pool.tasks:  # as nearly always
                     del self._seen[key]
                     way = _success_and_out(before, _end_word(self._pool, key, before, event))
                     found.append(_tuple(WayLines, (name, way)))
                     return
                 found.append(_tuple(WayLines, (name, _success(before))))
-            elif before.word == "running" and event.how is not JobEnd.NOT_STARTED:
+            elif before.word == "running" and how is not JobEnd.NOT_STARTED:
                 name = shown(name, before)
                 found.append(RunLogLine(DEBUG, f"[{name}] (received){FAILED}/{failure}"))
                 found.append(RunLogLine(ERROR, f"[{name}] {FAILED}/{failure}"))
@@ -193,7 +196,7 @@ class RunLog:
                 found.append(RunLogLine(ERROR, f"[{shown(name, before)}] {SUBMIT_FAILED}"))
         # Else it is too late: a notice says so.
         self._changed(key, event, found)
-        if event.how is JobEnd.KILLED:
+        if how is JobEnd.KILLED:
             found.append(RunLogLine(WARNING, f"[{self._shown(key)}] job killed"))
 
     def _changed(self, key: Key, event: Event, found: list[LogEntry]) -> None:
@@ -257,9 +260,9 @@ def command_name(command: Command) -> str:
 
 
 def glance(task: PooledTask) -> Glance:
-    if task.stage is JobPhase.WAITING:
+    if task.stage is _STAGE_WAITING:
         word = "waiting"
-        queued = "(queued)" if task.standing is PoolState.READY else ""
+        queued = "(queued)" if task.standing is _READY else ""
         marks = queued if task.admitted else f"{queued}(runahead)"
     else:
         word, marks = _STAGES.get(task.stage) or task.ended, ""
@@ -371,11 +374,12 @@ def _steps(way: Iterable[Glance]) -> list[tuple[str, str]]:
 def _end_word(pool: TaskPool, key: Key, before: Glance, event: Event) -> str:
     """Returns how a task that left the pool ended, or why it was removed without an end."""
     memory = pool.recall(*key)
-    flows = before.flows
-    for flow in flows if len(flows) == 1 else sorted(flows):
-        verdict = None if memory is None else memory.verdicts.get(flow)
-        if verdict is not None and verdict.kind is VerdictKind.FINISHED:
-            return verdict.ended
+    if memory is not None:
+        verdicts, flows = memory.verdicts, before.flows
+        for flow in flows if len(flows) == 1 else sorted(flows):
+            verdict = verdicts.get(flow)
+            if verdict is not None and verdict.kind is _FINISHED:
+                return verdict.ended
     if isinstance(event, events.JobEnded) and event.task == key:
         if event.how is JobEnd.SUCCEEDED:
             return SUCCEEDED

@@ -128,21 +128,22 @@ def tell_size(
 
 
 def job_ended(context: StepContext, event: events.JobEnded) -> None:
-    task = current(context, event.task, event.submit)
+    key, submit, how, _, retries, _ = event  # a name of a tuple is looked up each time
+    task = current(context, key, submit)
     if task is None:
         return
     if task.let_go or task.plan.definition.until:
-        event = end_of_service(task, event)
-    started = task.stage is _RUNNING
+        how = end_of_service(task, event).how
     deactivate(context, task)
-    if event.how is _SUCCEEDED and not (task.plan.lists and _lacks_a_size(context, task)):
+    if how is _SUCCEEDED and not (task.plan.lists and _lacks_a_size(context, task)):
         end(context, task, SUCCEEDED)
         return
-    output = FAILED if started and event.how is not events.JobEnd.NOT_STARTED else SUBMIT_FAILED
-    killed = event.how is events.JobEnd.KILLED
+    started = task.stage is _RUNNING and how is not events.JobEnd.NOT_STARTED
+    output = FAILED if started else SUBMIT_FAILED
+    killed = how is events.JobEnd.KILLED
     task.held |= killed
     may_retry = not killed or context.plan.policy.killed_keeps_its_retries
-    if may_retry and try_again(context, task, output, event.retries):
+    if may_retry and try_again(context, task, output, retries):
         return
     end(context, task, output)
 
@@ -234,11 +235,13 @@ def _is_late(context: StepContext, task: PooledTask) -> bool:
 
 def deactivate(context: StepContext, task: PooledTask) -> None:
     """Makes room in the limit group of a task whose job is over."""
-    limit = task.plan.limit
-    context.pool.queues[limit].active -= 1
-    context.freed[limit] = None
-    if task.plan.definition.until:
-        context.pool.serving.pop(task.key, None)
+    pool, limit = context.pool, task.plan.limit
+    queue = pool.queues[limit]
+    queue.active -= 1
+    if queue.heap:  # else nobody waits for this room; who is ready later in this step takes it
+        context.freed[limit] = None
+    if pool.serving:
+        pool.serving.pop(task.key, None)
 
 
 def end(context: StepContext, task: PooledTask, output: str) -> None:
@@ -254,9 +257,12 @@ def conclude(context: StepContext, task: PooledTask) -> None:
 
     Outputs that a complete task did not make die, unless it ran with --wait.
     """
-    if context.pool.run.stop_after == task.key:
+    last = context.pool.run.stop_after
+    if last is not None and last == task.key:
         stop_after(context)
-    if task.flows and not is_complete(task):
+    node, flows = task.plan, task.flows
+    succeeded = SUCCEEDED in task.outputs
+    if flows and not (succeeded and node.success_suffices) and not is_complete(task):
         task.stage = JobPhase.INCOMPLETE
         task.waits.clear()
         ended = f"{task.ended} {before_text(task)}".rstrip()
@@ -266,7 +272,7 @@ def conclude(context: StepContext, task: PooledTask) -> None:
         apply_level_to(context, task)
         return
     spawn.leave(context, task)
-    if not task.flows:
+    if not flows:
         return
     if task.flow_wait:
         task.memory.held_back = tuple(task.outputs)
@@ -274,12 +280,12 @@ def conclude(context: StepContext, task: PooledTask) -> None:
         return
     if task.ended == SUCCEEDED:
         verdict = FINISHED
-    elif SUCCEEDED in task.outputs:
+    elif succeeded:
         # In an earlier submission, which need not be in all its flows.
         verdict = FINISHED._replace(ended=task.ended)
     else:
         verdict = finished_as(task.ended)
-    judge(context, task.plan, task.key, task.memory, task.flows, verdict)
+    judge(context, node, task.key, task.memory, flows, verdict)
 
 
 def stop_after(context: StepContext) -> None:

@@ -233,6 +233,7 @@ class IndexedNode:
     clock: Interval | None = None
     expiry: Interval | None = None
     message: str = ""  # of an external trigger
+    waits_for_more: bool = False  # than parents: xtriggers, its clock or its message
     # Whether an atom of it may be dead although no parent of it ended.
     may_be_born_dead: bool = False
     # The mask with which nothing is missing at any of its points; 0 if that depends on more.

@@ -97,6 +97,9 @@ class _Planner:
             clock=special.wait_for_clock.get(name),
             expiry=special.expire_after.get(name),
             message=special.wait_for_message.get(name, ""),
+            waits_for_more=bool(node.xtriggers)
+            or name in special.wait_for_clock
+            or name in special.wait_for_message,
         )
 
     def _is_sequential(self, label: str) -> bool:

@@ -368,6 +368,7 @@ def _set_pooled(context: StepContext, task: PooledTask, outputs: tuple[str, ...]
             tell_size(context, task, output, *told)
         else:
             complete_output(context, task, output)
+            context.touched.tasks[task.key] = None
     added = [output for output in task.outputs if output not in before]
     task.by_hand = tuple(dict.fromkeys((*task.by_hand, *added)))
     if not task.is_active and task.flows and is_complete(task):

@@ -45,6 +45,7 @@ from tidewheel.core.sched.spawn import (
     spawn,
 )
 from tidewheel.core.sched.task_state import (
+    FIRST_FLOW,
     AtomValue,
     Flows,
     JobPhase,
@@ -244,31 +245,30 @@ def _capped(pool: TaskPool, limit: Point) -> Point:
 
 
 _READY, _ACTIVE, _PREPARING = PoolState.READY, PoolState.ACTIVE, JobPhase.PREPARING
+_FIRST = (1,)  # a tuple is walked through more quickly than a set
 _tuple = tuple.__new__  # as a tuple, what is made for each task costs a third
 
 
 def submit_ready(context: StepContext) -> None:
     """Submits tasks that became ready, and queued ones whose limit group has room again."""
-    pool = context.pool
-    run = pool.run
-    closed = run.paused or bool(run.stopping)
-    ready = context.ready
+    pool, ready, freed = context.pool, context.ready, context.freed
+    run, tasks, queues = pool.run, pool.tasks, pool.queues
+    closed = run.paused or run.stopping
     if len(ready) > 1:
         ready.sort(key=attrgetter("point"))  # stable: then in the order of becoming ready
     for task in ready:
-        if task.standing is not _READY or pool.tasks.get(task.key) is not task:
+        if task.standing is not _READY or tasks.get(task.key) is not task:
             continue
-        queue = pool.queues[task.plan.limit]
+        queue = queues[task.plan.limit]
         if closed or queue.heap or 0 < queue.limit <= queue.active:
             _queue(context, queue, task)
         else:
             launch(context, task)
     ready.clear()
-    if context.freed and not closed:
-        for number in context.freed:
-            if pool.queues[number].heap:
-                fill(context, pool.queues[number])
-    context.freed.clear()
+    if freed:
+        for number in freed if not closed else ():
+            fill(context, queues[number])
+        freed.clear()
 
 
 def fill(context: StepContext, queue: LimitQueue) -> None:
@@ -283,14 +283,18 @@ def fill(context: StepContext, queue: LimitQueue) -> None:
 def launch(context: StepContext, task: PooledTask) -> None:
     """Decides to submit a task: it gets its next submit number and takes a place in its limit
     group."""
-    pool = context.pool
-    key = task.key
+    pool, key = context.pool, task.key
     task.stage = _PREPARING
     task.submit += 1
     task.order = 0
     task.ended = ""
     task.let_go = False
-    pool.stand(task, _ACTIVE)
+    if task.standing is _READY:  # as any that nobody triggered: it counts for what it did
+        task.standing = _ACTIVE
+        pool.standings[_READY] -= 1
+        pool.standings[_ACTIVE] += 1
+    else:
+        pool.stand(task, _ACTIVE)
     pool.queues[task.plan.limit].active += 1
     context.touched.tasks[key] = None
     submit = (key, task.submit, task.try_number, task.flows)
@@ -381,8 +385,7 @@ def _withdraw(context: StepContext, task: PooledTask) -> None:
 def move_on(context: StepContext, task: PooledTask) -> None:
     """Spawns the next task of a chain whose head was admitted, or is gone."""
     chains, node, point = context.pool.chains, task.plan, task.point
-    flows = task.flows
-    for flow in flows if len(flows) == 1 else sorted(flows):
+    for flow in _FIRST if task.flows is FIRST_FLOW else sorted(task.flows):
         if chains.get((node.name, flow)) == point:
             _spawn_next(context, node, flow, point)
 
@@ -418,22 +421,34 @@ def _spawn_next(context: StepContext, node: IndexedNode, flow: int, after: Point
 
 def next_parentless(pool: TaskPool, node: IndexedNode, flow: int, after: Point) -> Point | None:
     """Returns the next point where a node is parentless and new to a flow; None if none is."""
+    if not node.arrows:
+        return _next_unknown(pool, node, flow, after)
     flows, point = only(flow), after
-    early = Point(_first_point(pool, flow) + pool.plan.reach_back) if node.arrows else after
+    early = Point(_first_point(pool, flow) + pool.plan.reach_back)
     for _ in range(STEPS_MAX):
-        is_alone = not node.arrows
-        found = (
-            node.next_after(point)
-            if is_alone
-            else _next_candidate(pool, node, flows, point, early)
-        )
+        found = _next_candidate(pool, node, flows, point, early)
         if found is None:
             return None
-        point, memory = found, pool.recall(found, node.name)
-        is_known = memory is not None and (flow in memory.spawned or flow in memory.verdicts)
-        if not is_known and (is_alone or is_parentless(pool, node, point, flows)):
+        point = found
+        if not _knows(pool, node, flow, point) and is_parentless(pool, node, point, flows):
             return point
     return None
+
+
+def _next_unknown(pool: TaskPool, node: IndexedNode, flow: int, after: Point) -> Point | None:
+    """Returns the next point of a node that is new to a flow."""
+    point = node.next_after(after)
+    for _ in range(STEPS_MAX):
+        if point is None or not _knows(pool, node, flow, point):
+            return point
+        point = node.next_after(point)
+    return None
+
+
+def _knows(pool: TaskPool, node: IndexedNode, flow: int, point: Point) -> bool:
+    """Says whether a task was spawned or judged in a flow."""
+    memory = pool.recall(point, node.name)
+    return memory is not None and (flow in memory.spawned or flow in memory.verdicts)
 
 
 def _first_point(pool: TaskPool, flow: int) -> Point:

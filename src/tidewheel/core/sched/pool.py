@@ -30,6 +30,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependency_index import Ask, AtomMeaning, DependencyIndex, IndexedNode
 from tidewheel.core.sched.events import Effect, Notice
 from tidewheel.core.sched.task_state import (
+    FIRST_FLOW,
     AtomValue,
     Flows,
     Key,
@@ -239,21 +240,22 @@ class TaskPool:
         """Puts a task into the pool, to wait beyond the limit unless it was admitted."""
         point, standing = task.point, task.standing
         self.tasks[task.key] = task
-        there = self.population.counts
-        if point in there:  # as nearly always: a call costs more than the counting
-            there[point] += 1
-        else:
+        try:  # as nearly always: a call costs more than the counting
+            self.population.counts[point] += 1
+        except KeyError:
             self.population.add(point)
         self.standings[standing] += 1
         if standing is not _WAITING or self.everyone_counts:
-            there = self.counted.counts
-            if point in there:
-                there[point] += 1
-            else:
+            try:
+                self.counted.counts[point] += 1
+            except KeyError:
                 self.counted.add(point)
-        counts = self.flow_counts
-        for flow in task.flows:
-            counts[flow] = counts.get(flow, 0) + 1
+        counts, flows = self.flow_counts, task.flows
+        if flows is FIRST_FLOW and 1 in counts:
+            counts[1] += 1
+        else:
+            for flow in flows:
+                counts[flow] = counts.get(flow, 0) + 1
         if not task.admitted:
             self.put_beyond_limit(task)
 
@@ -270,20 +272,25 @@ class TaskPool:
         key, point, standing = task.key, task.point, task.standing
         del self.tasks[key]
         there = self.population.counts
-        if there[point] > 1:
-            there[point] -= 1
+        count = there[point]
+        if count > 1:
+            there[point] = count - 1
         else:
             self.population.remove(point)
         self.standings[standing] -= 1
         if standing is not _WAITING or self.everyone_counts:
             there = self.counted.counts
-            if there[point] > 1:
-                there[point] -= 1
+            count = there[point]
+            if count > 1:
+                there[point] = count - 1
             else:
                 self.counted.remove(point)
-        counts = self.flow_counts
-        for flow in task.flows:
-            counts[flow] -= 1
+        counts, flows = self.flow_counts, task.flows
+        if flows is FIRST_FLOW:
+            counts[1] -= 1
+        else:
+            for flow in flows:
+                counts[flow] -= 1
         if not task.admitted:
             self.beyond_limit[point].pop(key, None)
         if self.hearing:

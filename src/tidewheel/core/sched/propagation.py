@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import element_name
-from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
+from tidewheel.core.graph.outputs import IMPLIED, STANDARD, STARTED, SUBMITTED, SUCCEEDED
 from tidewheel.core.sched import evaluation
 from tidewheel.core.sched.absolute_triggers import first_child_point, settle_absolute
 from tidewheel.core.sched.dependency_index import (
@@ -40,6 +40,8 @@ from tidewheel.core.sched.flows import may_spawn
 from tidewheel.core.sched.pool import GroupCount, StepContext, TaskPool
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
 from tidewheel.core.sched.task_state import (
+    FIRST_FLOW,
+    NO_FLOW,
     AtomValue,
     Flows,
     JobPhase,
@@ -52,21 +54,26 @@ from tidewheel.core.sched.task_state import (
 
 _STANDARD = frozenset(STANDARD)
 _WITH_IMPLIED = {output: (*implied, output) for output, implied in IMPLIED.items()}
+_IMPLIED = {output: dict.fromkeys(implied) for output, implied in IMPLIED.items()}
 
 
 def complete_output(context: StepContext, task: PooledTask, output: str) -> None:
-    """Completes an output of a pooled task, after those that it implies."""
+    """Completes an output of a pooled task, which the caller touches, after those implied."""
     outputs, node, flows, memory = task.outputs, task.plan, task.flows, task.memory
-    for one in _WITH_IMPLIED.get(output) or (output,):
+    heard = node.heard
+    todo = _WITH_IMPLIED.get(output) or (output,)
+    if not outputs and len(todo) > 1 and SUBMITTED not in heard and STARTED not in heard:
+        outputs.update(_IMPLIED[output])  # all at once, since nobody waits for any of them
+        todo = todo[-1:]
+    for one in todo:
         if one in outputs and memory.made.get(one, flows) == flows:
             continue
         outputs[one] = None
-        if (one in node.heard or one not in _STANDARD) and not task.flow_wait:
+        if (one in heard or one not in _STANDARD) and not task.flow_wait:
             if flows:
                 _announce(context, node, task.key, memory, one, flows)
             else:
                 _tell_pooled(context, node, task.point, one)
-    context.touched.tasks[task.key] = None
 
 
 def publish(
@@ -174,14 +181,20 @@ def _satisfy_if_heard(context: StepContext, task: PooledTask) -> None:
 
 
 def _along(context: StepContext, link: IndexedLink, point: Point, flows: Flows) -> None:
+    arrow, shift = link.arrow, link.leaf.shift
+    if shift is None or arrow.suicide:
+        _along_any(context, link, point, flows)
+        return
+    child = Point(point - shift) if shift else point
+    if arrow.sequence.has(child):
+        for target in arrow.targets:
+            satisfy_child(context, link, target, child, flows)
+
+
+def _along_any(context: StepContext, link: IndexedLink, point: Point, flows: Flows) -> None:
+    """Does what `_along` does, for links that lead to several points or to suicides, too."""
     arrow = link.arrow
-    shift = link.leaf.shift
-    if shift is not None:
-        child = Point(point - shift)
-        points: Iterable[Point] = (child,) if arrow.sequence.has(child) else ()
-    else:
-        points = context.plan.child_points(link, point)
-    for child in points:
+    for child in context.plan.child_points(link, point):
         if arrow.suicide:
             for node, _ in arrow.targets:
                 context.suicides.append((node, child, flows))
@@ -235,20 +248,11 @@ def spawn_on_demand(
 ) -> None:
     """Spawns a task because of an output, in those flows that have not spawned or judged it."""
     pool = context.pool
-    memory = pool.recall(point, node.name)
-    fresh = flows
-    if memory is not None:
-        fresh = flows - memory.spawned
-        if memory.held_back:
-            waited = memory.spawned.difference(memory.verdicts)
-            if pool.plan.policy.any_flow_ends_waiting or not flows.isdisjoint(waited):
-                context.flows_arrived.append((node, point, flows))
-                return
-        if memory.verdicts:
-            context.evaluate_pruned((point, node.name), memory, flows)
-            fresh = fresh.difference(memory.verdicts)
-    states = pool.flows
-    if len(states) > 1 or states[1].stopped or point < pool.run.start:
+    run, states, there = pool.run, pool.flows, pool.memory.get(point)
+    fresh, horizon = flows, run.horizon
+    if (there and node.name in there) or (horizon is not None and point < horizon):
+        fresh = _unknown(context, node, point, flows)
+    if len(states) > 1 or states[1].stopped or point < run.start:
         fresh = _spawning(pool, fresh, point)
     if node.element is not None:
         fresh = flows_there(pool, node, point, fresh)
@@ -256,6 +260,23 @@ def spawn_on_demand(
         spawn(context, node, point, fresh, true)
         if node.suicides:
             consider_level(context, node, point, fresh)
+
+
+def _unknown(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> Flows:
+    """Returns those of these flows in which a task that may have a history was not spawned or
+    judged; none, if it ran with --wait and they are what it waited for."""
+    pool = context.pool
+    memory = pool.recall(point, node.name)
+    if memory is None:
+        return flows
+    if memory.held_back:
+        waited = memory.spawned.difference(memory.verdicts)
+        if pool.plan.policy.any_flow_ends_waiting or not flows.isdisjoint(waited):
+            context.flows_arrived.append((node, point, flows))
+            return NO_FLOW
+    if memory.verdicts:
+        context.evaluate_pruned((point, node.name), memory, flows)
+    return flows.difference(memory.spawned, memory.verdicts)
 
 
 def consider_level(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
@@ -518,8 +539,10 @@ def mark_unreachable(
     context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
 ) -> None:
     """Records that a task makes no more outputs in these flows: those not made die there."""
+    key = (point, node.name)
     memory = context.pool.remember(point, node.name)
-    judge(context, node, (point, node.name), memory, flows, verdict)
+    context.touched.memory[key] = None
+    judge(context, node, key, memory, flows, verdict)
 
 
 def judge(
@@ -530,15 +553,16 @@ def judge(
     flows: Flows,
     verdict: Verdict,
 ) -> None:
-    """Does what `mark_unreachable` does, to a task whose history is at hand."""
+    """Does what `mark_unreachable` does, to a task whose history is at hand and touched."""
     verdicts = memory.verdicts
-    for flow in flows:
-        verdicts[flow] = verdict
-    context.touched.memory[key] = None
+    if flows is FIRST_FLOW:
+        verdicts[1] = verdict
+    else:
+        verdicts.update(dict.fromkeys(flows, verdict))
     if node.heard and context.plan.policy.prunes_unreachable:
         made = memory.made
         for output in node.heard:
-            if made.get(output) != flows:
+            if (known := made.get(output)) is not flows and known != flows:
                 reevaluate_dependents(context, node, key[0], flows)
                 break
 

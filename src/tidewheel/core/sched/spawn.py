@@ -91,7 +91,7 @@ def spawn(
         look_up(pool, task)
         if task.missing and node.may_be_born_dead:
             context.evaluate(key, flows)
-    if node.xtriggers or node.clock is not None or node.message:
+    if node.waits_for_more:
         _begin_waits(task)
     run = pool.run
     if run.held_tasks or run.hold_after is not None:
@@ -102,9 +102,9 @@ def spawn(
         task.admitted = True
         if task.waits:
             begin_checks(context, task)
-    task.standing = standing_of(task)
+    standing = task.standing = standing_of(task)
     pool.add(task)
-    if task.standing is _READY:
+    if standing is _READY:
         context.ready.append(task)
     if node.expiry is not None:
         set_expiry(context, task)
@@ -113,14 +113,11 @@ def spawn(
 
 
 def _is_within_limit(pool: TaskPool, point: Point) -> bool:
-    base, limit, stop = pool.base, pool.limit, pool.run.stop
-    return (
-        base is not None
-        and limit is not None
-        and base <= point <= limit
-        and (stop is None or point <= stop)
-        and len(pool.counted.counts) <= POINTS_MAX
-    )
+    base, limit = pool.base, pool.limit
+    if base is None or limit is None or point > limit or point < base:
+        return False
+    stop = pool.run.stop
+    return (stop is None or point <= stop) and len(pool.counted.counts) <= POINTS_MAX
 
 
 def look_up(pool: TaskPool, task: PooledTask) -> None:
@@ -185,19 +182,20 @@ def leave(context: StepContext, task: PooledTask) -> None:
     pool.dismiss(task)
     touched.tasks[key] = touched.memory[key] = None
     task.memory.submits = task.submit
-    if task.waits and task.admitted:
+    node, admitted = task.plan, task.admitted
+    if task.waits and admitted:
         end_checks(context, task)
-    if task.plan.expiry is not None and task.stage is _STAGE_WAITING:
+    if node.expiry is not None and task.stage is _STAGE_WAITING:
         context.effects.append(CancelTimer(key, EXPIRY))
-    if not task.admitted or task.plan.in_sequence:
+    if not admitted or node.in_sequence:
         context.chains_to_advance.append(task)
     if task.blocked:
         show_next_blocked(context, task)
     if len(pool.flow_counts) > 1 or not task.flows:
         # While it was here, nothing of it could come, or be blocked, in other flows.
         context.evaluate(key, pool.flows_without(task))
-    if context.plan.mapped and len(pool.flows) > 1 and lists_behind(task.plan, task.point):
-        context.elements_left.append((task.plan, task.point))
+    if context.plan.mapped and len(pool.flows) > 1 and lists_behind(node, task.point):
+        context.elements_left.append((node, task.point))
     held = pool.run.held_tasks
     if held and key in held:
         del held[key]

@@ -112,21 +112,22 @@ def new_pool(
 
 def step(graph: Graph, pool: TaskPool, event: Event) -> Outcome:
     """Applies an event to a pool of this graph; returns what it touched and wants done."""
-    assert pool.plan.graph is graph, "the pool was made from another graph"
-    context = pool.scratch
+    plan, context = pool.plan, pool.scratch
+    assert plan.graph is graph, "the pool was made from another graph"
     if context is None or context.pool is not pool:
         context = pool.scratch = StepContext(pool)
-    context.plan, context.now = pool.plan, event.at
+    context.plan, context.now = plan, event.at
     context.touched, context.effects = Touched(), []
     kind = type(event)
-    context.base_is_firm = kind in REPORTS and pool.plan.leads_forward
+    context.base_is_firm = plan.leads_forward and kind in REPORTS
     RULES[kind](context, event)
     _follow_up(context)
     if context.ready or context.freed:
         submit_ready(context)
     if pool.population.emptied:
         evict(context)
-    if len(pool.flow_counts) > 1 or 1 not in pool.flow_counts:
+    flows = pool.flow_counts
+    if len(flows) > 1 or 1 not in flows:
         report_ended_flows(context)
     if pool.serving:
         end_services(context, event)
@@ -141,19 +142,25 @@ def _follow_up(context: StepContext) -> None:
     """Does what the event makes necessary, and what follows from that, until nothing does."""
     pool = context.pool
     for _ in range(ROUNDS_MAX):
-        if context.suicides:
-            _apply_suicides(context)
-        if context.to_evaluate or context.to_seek_blocked:
-            evaluate_all(context)
-        if context.chains_to_advance or context.chains_to_start:
-            _move_chains(context)
-        to_spawn = context.to_spawn or context.elements_left
-        if context.suicides or context.flows_arrived or to_spawn:
-            _catch_up(context)
-            continue
-        if (pool.may_admit or pool.counted.emptied) and admit_within_limit(context):
-            continue
+        may_have_more = False
         if (
+            context.suicides
+            or context.to_evaluate
+            or context.to_seek_blocked
+            or context.chains_to_advance
+            or context.chains_to_start
+            or context.flows_arrived
+            or context.to_spawn
+            or context.elements_left
+        ):
+            if _work_off(context):
+                continue
+            may_have_more = True
+        if pool.may_admit or pool.counted.emptied:
+            if admit_within_limit(context):
+                continue
+            may_have_more = True
+        if may_have_more and (
             context.to_evaluate
             or context.to_seek_blocked
             or context.chains_to_advance
@@ -163,6 +170,21 @@ def _follow_up(context: StepContext) -> None:
         if not (context.plan.expires and expire_ready(context)):
             return
     raise AssertionError("the graph continues without end and has nothing to run")
+
+
+def _work_off(context: StepContext) -> bool:
+    """Does what is on the agenda; says whether all of it is to be looked at again at once."""
+    if context.suicides:
+        _apply_suicides(context)
+    if context.to_evaluate or context.to_seek_blocked:
+        evaluate_all(context)
+    if context.chains_to_advance or context.chains_to_start:
+        _move_chains(context)
+    to_spawn = context.to_spawn or context.elements_left
+    if context.suicides or context.flows_arrived or to_spawn:
+        _catch_up(context)
+        return True
+    return False
 
 
 def _catch_up(context: StepContext) -> None:

@@ -23,7 +23,7 @@ Key = tuple[Point, str]
 Flows = frozenset[int]
 
 NO_FLOW: Flows = frozenset()
-FIRST_FLOW: Flows = frozenset({1})
+FIRST_FLOW: Flows = frozenset({1})  # what is done for each task knows it, and needs no loop
 
 
 def only(flow: int) -> Flows:

@@ -111,13 +111,15 @@ class Lowering:
     def _plain_outputs(self, sides: tuple[Expression, ...]) -> list[str] | None:
         """Returns the outputs that are asked for if each side is one task, and neither a family
         nor mapped, and nothing else is said than its output; None for any other chain."""
-        outputs = []
+        outputs, families = [], self._families
         offset = None  # of the last side
         for side in sides:
-            if type(side) is not Token or side.kind is not _NODE or side.suicide:
+            if type(side) is not Token:
                 return None
-            name, qualifier = side.text, side.qualifier
-            if side.polled is not None or name in self._families or "<" in name:
+            kind, name, _, offset, qualifier, _, suicide, polled = side
+            if kind is not _NODE or suicide or polled is not None:
+                return None
+            if name in families or "<" in name:
                 return None
             if qualifier is None:
                 outputs.append(SUCCEEDED)
@@ -126,7 +128,6 @@ class Lowering:
                 if output == FINISHED or qualifier in FAMILY_QUALIFIERS:
                     return None
                 outputs.append(output)
-            offset = side.offset
         return None if len(sides) > 1 and offset is not None else outputs
 
     def _lower_plain(

@@ -41,6 +41,12 @@ _ITEMS: dict[str, list[tuple[str, str, str]]] = {}  # by group: section, item, f
 for _section, _item, _group, _field in node_fields():
     GROUP_OF[_section or _item] = _group
     _ITEMS.setdefault(_group, []).append((_section, _item, _field))
+# Groups whose items stand in no section: the field of each item.
+_PLAIN = {
+    group: {item: name for _, item, name in items}
+    for group, items in _ITEMS.items()
+    if not any(section for section, _, _ in items)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,20 @@ def _made(group: str, values: Values) -> object:
             chosen = _filtered(values)
         return tuple(chosen.items())
     said: dict[str, Any] = {}
+    if (plain := _PLAIN.get(group)) is not None:
+        for item, value in values.items():
+            if item in plain and value is not None:
+                said[plain[item]] = value
+    else:
+        said = _said_in_sections(group, values)
+    default: Any = getattr(_NODE, group)
+    if group == "run_mode":
+        return RunMode(said.get("") or default)
+    return type(default)(**said) if group not in _VALUES else said.get("", default)
+
+
+def _said_in_sections(group: str, values: Values) -> dict[str, Any]:
+    said: dict[str, Any] = {}
     for section, item, name in _ITEMS[group]:
         own: Any = values.get(section) if section else values
         if not own:
@@ -107,10 +127,7 @@ def _made(group: str, values: Values) -> object:
             said[name] = value
     if group == "events":
         said["handlers"] = handlers_of(cast("Values", values["events"]), TASK_EVENTS)
-    default: Any = getattr(_NODE, group)
-    if group == "run_mode":
-        return RunMode(said.get("") or default)
-    return type(default)(**said) if group not in _VALUES else said.get("", default)
+    return said
 
 
 def _filtered(values: Values) -> Values:

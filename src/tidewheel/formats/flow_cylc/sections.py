@@ -21,6 +21,8 @@ _END = pattern(r"\s*(?:#|\Z)")
 _NAME = pattern(r"[\w+\-:.,!/()^$ ]+")
 _PARAMETERS = pattern(r"\s*<[^<>]*>\s*\Z")
 _TRIPLE_QUOTES = ('"""', "'''")
+# With which a text begins that may be longer than its line, or no text: quotes, none, `=>`.
+_OPENS_MORE = frozenset({'"', "'", "", ">"})
 # The last line of a text that was never closed: the next item's opening quotes end it.
 _OPENING = pattern(r"\s*[\w+\-:.,!/()^$ ]+=\s*(\"\"\"|''')\s*\Z")
 _ODD_ITEM = pattern(r"\s*([^=\[\]\"'#{<>]+?)\s*=\s*(?:\"\"\"|''')")
@@ -121,7 +123,7 @@ class _Parser:
         self._stop = 0
         self._last_item: Item | None = None
         self._names: dict[str, str] = {}  # what stands before `=`, and the name that it is
-        self._headings: dict[str, tuple[int, str, int]] = {}
+        self._headings: dict[str, tuple[int, str]] = {}  # those that are sound
 
     def parse(self) -> Section:
         index = 0
@@ -140,45 +142,52 @@ class _Parser:
         return self._root
 
     def _heading(self, index: int, line: str) -> None:
-        heading = self._headings.get(line)
-        if heading is None:  # many are like earlier ones
-            heading = split_heading(line)
+        heading = self._headings.get(line) or self._new_heading(index, line)
         if heading is None:
-            seen = "this heading is not closed, or something follows it"
-            return self._error("bad-heading", seen, "write for example [[name]]", index)
-        self._headings[line] = heading
-        depth, name, closed = heading
-        if not name:
-            return self._error("bad-heading", "this heading has no name", "", index)
-        if depth != closed:
-            seen = f"this heading has {depth} opening and {closed} closing brackets"
-            hint = f"write {'[' * depth}{name}{']' * depth}"
-            self._error("bracket-mismatch", seen, hint, index)
-        if depth > SECTION_DEPTH_MAX:
-            return self._error("bad-heading", f"{depth} brackets are too many", "", index)
-        if depth > len(self._path):
-            parent = self._path[-1].name
-            allowed = len(self._path)
+            return
+        depth, name = heading
+        path = self._path
+        if depth > len(path):
+            parent, allowed = path[-1].name, len(path)
             seen = f"this heading is {depth} levels deep, but " + (
                 f"[{parent}] above it is {allowed - 1}" if parent else "none is above it"
             )
             hint = f"write {'[' * allowed}{name}{']' * allowed}, or add the missing heading"
             self._error("skipped-level", seen, hint, index)
             depth = allowed
-        del self._path[depth:]
-        self._enter(name, index)
-        return None
-
-    def _enter(self, name: str, index: int) -> None:
-        entries = self._path[-1].entries
+        del path[depth:]
+        entries = path[-1].entries
         section = entries.get(name)
         if type(section) is not Section:
             if section is not None:
                 seen = f"{name!r} is a section here and an item {self._in_line(section.line)}"
                 self._error("item-and-section", seen, "", index)
             section = entries[name] = Section(name, index)
-        self._path.append(section)
+        path.append(section)
         self._set_here.clear()
+
+    def _new_heading(self, index: int, line: str) -> tuple[int, str] | None:
+        """Returns the depth and the name of a heading; None, with a finding, if it is none. One
+        that is sound is known from then on: many are like earlier ones."""
+        heading = split_heading(line)
+        if heading is None:
+            seen = "this heading is not closed, or something follows it"
+            self._error("bad-heading", seen, "write for example [[name]]", index)
+            return None
+        depth, name, closed = heading
+        if not name:
+            self._error("bad-heading", "this heading has no name", "", index)
+            return None
+        if depth != closed:
+            seen = f"this heading has {depth} opening and {closed} closing brackets"
+            hint = f"write {'[' * depth}{name}{']' * depth}"
+            self._error("bracket-mismatch", seen, hint, index)
+        if depth > SECTION_DEPTH_MAX:
+            self._error("bad-heading", f"{depth} brackets are too many", "", index)
+            return None
+        if depth == closed:
+            self._headings[line] = (depth, name)
+        return depth, name
 
     def _item(self, index: int, line: str) -> int:
         """Reads one item; returns the index of the next line to read."""
@@ -193,15 +202,16 @@ class _Parser:
             if "<" not in before:
                 self._names[before] = name
         following = index + 1
-        if text.startswith(_TRIPLE_QUOTES):
-            text, following = self._long_text(index, text)
-        elif not text:
-            text, following = self._unopened_text(index, name)
-        elif text[0] == ">":
-            seen = "this is a line of a graph, but it is not inside of quotes"
-            hint = 'write graphs as R1 = """ … """ under [scheduling] [[graph]]'
-            self._error("graph-outside-text", seen, hint, index)
-            return following
+        if text[:1] in _OPENS_MORE:
+            if text.startswith(_TRIPLE_QUOTES):
+                text, following = self._long_text(index, text)
+            elif not text:
+                text, following = self._unopened_text(index, name)
+            elif text[0] == ">":
+                seen = "this is a line of a graph, but it is not inside of quotes"
+                hint = 'write graphs as R1 = """ … """ under [scheduling] [[graph]]'
+                self._error("graph-outside-text", seen, hint, index)
+                return following
         item = Item(name, text, index)
         entries = self._path[-1].entries
         if name in entries:

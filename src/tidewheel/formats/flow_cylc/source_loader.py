@@ -172,6 +172,8 @@ def _refuse_old_file(position: Position, findings: Findings) -> None:
 
 
 def _check_untemplated(source: SourceText, findings: Findings) -> None:
+    if not _TEMPLATE_TEXT.search("\n".join(source.lines)):
+        return
     for index, line in enumerate(source.lines):
         if "{" in line and _TEMPLATE_TEXT.search(line) and not line.lstrip().startswith("#"):
             seen = "this looks like Jinja2, but the file does not begin with #!jinja2"

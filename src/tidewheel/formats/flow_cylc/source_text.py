@@ -190,7 +190,7 @@ def join_continued(source: SourceText, findings: Findings) -> SourceText:
     """
     text = "\n".join(source.lines)
     if "\\" not in text:
-        return replace(source, lines=[line.rstrip() for line in source.lines])
+        return replace(source, lines=list(map(str.rstrip, source.lines)))
     lines: list[str] = []
     origins: list[int] = []
     pending: list[str] = []
