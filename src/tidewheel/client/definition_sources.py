@@ -160,11 +160,11 @@ def _place_of_url(text: str) -> SourcePlace:
         raise BadPlace(f"{text[:200]!r} names no host; {_FORMS}")
     if parts.password is not None or (parts.username is not None and transport != "ssh"):
         raise BadPlace(
-            "a URL with a name or a password in it would be seen by others; leave it out, or "
+            "other users could see the user name or password in this URL; leave it out, or "
             + _BY_HAND
         )
     if transport == "http" and host not in _LOOPBACK:
-        raise BadPlace("http can be changed on the way; write https://, or " + _BY_HAND)
+        raise BadPlace("http is not protected from changes; write https://, or " + _BY_HAND)
     is_repository = parts.scheme.startswith(GIT)
     path, ref = parts.path, ""
     if is_repository and "@" in path:
@@ -174,9 +174,9 @@ def _place_of_url(text: str) -> SourcePlace:
             raise BadPlace(f"{text[:200]!r} has no branch, tag or commit after @; {_FORMS}")
     elif not is_repository and not path.endswith(ARCHIVES):
         raise BadPlace(
-            f"{_shown(parts.netloc, path)} is not one of {', '.join(ARCHIVES)}; "
-            f"of a repository write git+{transport}://…, or name the archive that its server "
-            "offers"
+            f"{_shown(parts.netloc, path)} does not end in {' or '.join(ARCHIVES)}; "
+            f"for a repository write git+{transport}://…, or give the URL of an archive that "
+            "its server offers"
         )
     told = urlunsplit((transport, parts.netloc, path, "", ""))
     asked = urlunsplit((transport, parts.netloc, path, parts.query, ""))
