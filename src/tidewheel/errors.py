@@ -117,10 +117,10 @@ class WrongStatus(Refused, code="wrong_status"):
     ) -> None:
         self.task_id, self.operation, self.status = task_id, operation, status
         self.allowed = tuple(allowed)
-        needed = " or ".join(self.allowed) if self.allowed else "nothing: it is final"
-        super().__init__(
-            f"task {task_id!r}: {operation} needs status {needed}; the status is {status}"
-        )
+        seen = f"is not possible; the status is {status}"
+        if self.allowed:
+            seen = f"needs status {' or '.join(self.allowed)}; the status is {status}"
+        super().__init__(f"task {task_id!r}: {operation} {seen}")
 
 
 class NotDue(Refused, code="not_due"):
@@ -261,7 +261,7 @@ class NewerSchema(StoreUnusable, code="newer_schema"):
         self.found, self.known = found, known
         super().__init__(
             f"the store has schema version {found}; this tidewheel knows up to {known}. "
-            "Upgrade tidewheel; going back is not possible"
+            "Upgrade tidewheel: a store cannot be downgraded"
         )
 
 
@@ -306,7 +306,7 @@ class RunHeld(Refused, code="run_held"):
         self.name, self.owner, self.seconds_left = name, owner, seconds_left
         super().__init__(
             f"{name} is driven by {owner}, whose lease lasts {seconds_left:.0f} s more; "
-            "use its commands from here (tidewheel show, trigger, stop …), or stop it first"
+            "control it from here (tidewheel show, trigger, stop …), or stop it first"
         )
 
 
@@ -334,7 +334,7 @@ class RunNeeded(Refused, code="run_needed"):
     def __init__(self, name: str, children: Iterable[str]) -> None:
         self.name, self.children = name, tuple(children)
         super().__init__(
-            f"{name} cannot be deleted: {', '.join(self.children)} wait for it; abort those "
+            f"{name} cannot be deleted: {', '.join(self.children)} wait for it; abort them "
             f"first: tidewheel blocks abort {self.children[0] if self.children else ''}"
         )
 
@@ -345,8 +345,8 @@ class SbiTaken(Refused, code="sbi_taken"):
     def __init__(self, sbi_id: str) -> None:
         self.sbi_id = sbi_id
         super().__init__(
-            f"{sbi_id} was asked for before with other content; nothing was stored. Ask again "
-            f"under another id, or in the same words: tidewheel sbi show {sbi_id}"
+            f"{sbi_id} was submitted before with other content; nothing was stored. Use "
+            f"another id, or compare with what is stored: tidewheel sbi show {sbi_id}"
         )
 
 
@@ -356,7 +356,7 @@ class RunLost(Refused, code="run_lost"):
     def __init__(self, name: str, epoch: int, current: int) -> None:
         self.name, self.epoch, self.current = name, epoch, current
         super().__init__(
-            f"{name} is driven by another scheduler since (epoch {current}, ours was {epoch})"
+            f"{name} is now driven by another scheduler (epoch {current}, here {epoch})"
         )
 
 
@@ -366,8 +366,8 @@ class Aborted(Refused, code="aborted"):
     def __init__(self, name: str, reason: str) -> None:
         self.name, self.reason = name, reason
         super().__init__(
-            f"{name} was {reason}; an aborted block stays so. "
-            "Ask for its work again under another id: tidewheel sbi submit FILE"
+            f"{name} was {reason}; an aborted block never runs again. "
+            "Submit its work again under another id: tidewheel sbi submit FILE"
         )
 
 
@@ -414,7 +414,7 @@ class AlreadyRegistered(Refused, code="already_registered"):
         self.workflows = tuple(workflows)
         super().__init__(
             f"registered already with other content: {', '.join(self.workflows)}; nothing was "
-            "stored. Give what is new another version, or remove the old one first: "
+            "stored. Give the new content another version, or remove the old one first: "
             f"tidewheel workflows remove {self.workflows[0] if self.workflows else ''}"
         )
 

@@ -68,7 +68,8 @@ def _parse_duration_text(text: str, what: str) -> float:
 
 
 RETRIES_ACCEPTED = (
-    "how often (3), the delay before one retry (1m, PT1M, a timedelta), or a list of delays"
+    "a number of retries (3), the delay before one retry (1m, PT1M, a timedelta), or a list of "
+    "delays"
 )
 REPEATED_MAX = 10_000
 _REPEATED = pattern(r"(\d{1,5}) ?\* ?(.+)")  # 3*PT1M

@@ -177,7 +177,7 @@ class Played:
         for task, reasons in list(self.stalled.items())[:LINES_MAX]:
             lines.append(f"  {task} stalls: {'; '.join(reasons)}")
         lines += [f"  {text}" for text in self.lost[:LINES_MAX]]
-        lines += [f"  no task met the outcome of {one}" for one in self.unused[:LINES_MAX]]
+        lines += [f"  no task used the outcome of {one}" for one in self.unused[:LINES_MAX]]
         return "\n".join([head, *lines])
 
     __repr__ = __str__
@@ -239,13 +239,13 @@ def play(  # noqa: PLR0913 - each is named where it is given
     begins_at = None
     if at is not None:
         if graph.cycling.is_integer:
-            raise BadSetting("at", at, "nothing: no clock knows points that are numbers")
+            raise BadSetting("at", at, "no value: points that are numbers have no time")
         begins_at = Instant(float(point_of(at, loaded)))
     rehearsal = rehearse(graph, assumptions, at=begins_at, until=last)
     if rehearsal.is_cut:
         raise Refused(
-            f"{graph.name} would run more than {len(rehearsal.submissions) - 1} tasks; play "
-            "less of it: until=POINT"
+            f"{graph.name} would run more than {len(rehearsal.submissions) - 1} tasks; set "
+            "an earlier end: until=POINT"
         )
     return _played(rehearsal, loaded)
 
@@ -328,7 +328,7 @@ class _Asked:
             known = dict(self.graph.nodes[node].definition.outputs)
             for one in outputs:
                 if one not in known:
-                    has = ", ".join(known) or "none of its own"
+                    has = ", ".join(known) or "no custom outputs"
                     raise Refused(f"{task} has no output {one!r}; it has {has}")
 
 
@@ -336,7 +336,7 @@ def _body(task: str, value: object) -> str:
     try:
         return values_text(values_of(value))
     except (TypeError, ValueError, OverflowError) as error:
-        raise Refused(f"the value of {task} is nothing that JSON can hold: {error}") from None
+        raise Refused(f"the value of {task} cannot be stored as JSON: {error}") from None
 
 
 def _played(rehearsal: Rehearsal, loaded: LoadedWorkflow) -> Played:

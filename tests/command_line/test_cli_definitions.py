@@ -135,7 +135,7 @@ def test_the_folder_you_are_in_needs_no_name(tidewheel):
     [
         (None, ["validate", "flow"], "there is no file or folder flow", ""),
         ("x", ["graph", "flow"], "there is no flow.cylc in flow", "name a folder"),
-        ("suite.rc", ["list", "flow"], "suite.rc is the name of Cylc 7", "rename the file"),
+        ("suite.rc", ["list", "flow"], "suite.rc is a file of Cylc 7", "rename the file"),
         ("flow.cylc", ["graph", "flow", "5", "3"], "STOP 3 is before START 5", "Give the"),
         ("flow.cylc", ["graph", "flow", "x"], "'x' is no", "integer"),
         ("flow.cylc", ["graph", "flow", "--svg", "3"], "--svg takes a file", "See:"),

@@ -270,7 +270,7 @@ def test_a_value_that_json_cannot_hold_fails_its_task_if_another_takes_it(tidewh
     path = tidewheel.folder / "etl.py"
     path.write_text(PYTHON.replace("    return None\n", "    return object()\n"))
     assert tidewheel("run", str(path), "--abort-if-any-task-fails").status != 0
-    assert "the function quiet returned what JSON cannot hold: a object" in (
+    assert "the function quiet returned a value that JSON cannot hold: a object" in (
         tidewheel("log", "etl", "1/quiet", "--err").out
     )
 

@@ -201,9 +201,9 @@ def test_retries_are_a_count_a_delay_or_delays(client, given, count, seconds):
 @pytest.mark.parametrize(
     ("fields", "finding"),
     [
-        ({"retries": -1}, "retries is -1; expected how often (3), the delay before"),
-        ({"retries": 2.5}, "retries is 2.5; expected how often"),
-        ({"retries": "3"}, "retries is '3'; expected how often"),
+        ({"retries": -1}, "retries is -1; expected a number of retries (3), the"),
+        ({"retries": 2.5}, "retries is 2.5; expected a number of retries"),
+        ({"retries": "3"}, "retries is '3'; expected a number of retries"),
         ({"retries": "soon"}, "retries is 'soon'; expected seconds"),
         ({"retries": ["1m"] * 101}, "retries has 101 delays; expected 1 to 100"),
         ({"retries": ["1m"], "retry_delays": ["1m"]}, "in both retries and retry_delays"),

@@ -37,7 +37,7 @@ def read(folder: Path, text: str, graph: str = GRAPH) -> tuple[FlowSettings, lis
         ("[runtime]\n[[a]]\ncommand = x\n", 3, "did you mean 'script'?"),
         ("[runtime]\n[[a]]\n[[[enviroment]]]\nX = 1\n", 3, "did you mean 'environment'?"),
         ("[runtime]\n[[a]]\nFOO = x\n", 3, "environment variables of a task go under"),
-        ("[runtime]\n[[environment]]\nfoo = x\n", 3, "[[environment]] is a task of that name"),
+        ("[runtime]\n[[environment]]\nfoo = x\n", 3, "[[environment]] defines a task called"),
         ("[scheduling]\nscript = x\n", 2, "it belongs under [runtime][NAME]"),
         ("[scheduling]\ninital cycle point = 1\n", 2, "did you mean 'initial cycle point'?"),
         ("[scheduling]\nqueues = a\n", 2, "[scheduling]queues is a section | write [[queues]]"),
@@ -259,7 +259,7 @@ def test_a_new_item_wins_over_its_old_name(tmp_path):
         tmp_path, "[scheduling]\nrunahead limit = P7\nmax active cycle points = 3\n"
     )
     assert settings.scheduling.runahead_limit.text == "P7"
-    assert "has no effect beside [scheduling]runahead limit" in found[0]
+    assert "has no effect, since [scheduling]runahead limit is set, too" in found[0]
 
 
 def test_old_dependencies_are_a_graph(tmp_path):
@@ -281,7 +281,7 @@ def test_old_dependencies_are_a_graph(tmp_path):
 
 def test_old_dependencies_beside_a_graph_are_refused(tmp_path):
     _, found = read(tmp_path, GRAPH + "[[dependencies]]\ngraph = x\n", "")
-    assert any("cannot stand beside" in one for one in found)
+    assert any("cannot be used together with" in one for one in found)
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_a_missing_graph_is_not_held_against_a_file_with_other_errors(tmp_path):
         ("wallclock()", "did you mean 'wall_clock'?"),
         (
             "workflow_state(workflow=a, task=b, point=c)",
-            "calls workflow_state as before Cylc 8.3",
+            "calls workflow_state in the form before Cylc 8.3",
         ),
     ],
 )

@@ -119,7 +119,11 @@ def test_a_graph_without_quotes_ends_at_a_comment(tmp_path):
     ("text", "line", "words"),
     [
         ("[runtime]\n[[a]\n", 2, "2 opening and 1 closing brackets | write [[a]]"),
-        ("[runtime]\n[[[a]]]\n", 2, "3 levels deep, but [runtime] above it is 1 | write [[a]]"),
+        (
+            "[runtime]\n[[[a]]]\n",
+            2,
+            "at level 3, but [runtime] above it is at level 1 | write [[a]]",
+        ),
         ("[runtime]\n[[ ]]\n", 2, "this heading has no name"),
         ("[runtime]\n[[a]] b\n", 2, "not closed, or something follows it"),
         ("[runtime]\n[[a]]\nscript\n", 3, "neither a heading nor an item: 'script'"),
@@ -132,11 +136,11 @@ def test_a_graph_without_quotes_ends_at_a_comment(tmp_path):
         ("[scheduling]\n[[graph]]\na => b\n", 3, "a line of a graph, but it is not inside"),
         ("[runtime]\n[[a]]\nscript = 'x\n", 3, 'the quotes of "\'x" are not closed'),
         ('[runtime]\n[[a]]\nscript = "x" y\n', 3, "something follows them"),
-        ('[runtime]\n[[a]]\nscript = """x""" y\n', 3, "after the closing quotes stands 'y'"),
+        ('[runtime]\n[[a]]\nscript = """x""" y\n', 3, "'y' follows the closing quotes"),
         (
             '[runtime]\n[[a]]\nscript = """\nx\n""" y\n',
             5,
-            "after the closing quotes stands 'y'",
+            "'y' follows the closing quotes",
         ),
         ('[runtime]\n"""\n', 2, "these quotes close nothing"),
         ("[runtime]\n[[a]]\nscript = one \\ \n  two\n", 3, "white space after the backslash"),
@@ -194,7 +198,7 @@ def test_a_text_that_is_never_opened_is_reported_where_its_quotes_are_missing(tm
         ''',
     )
     assert found == [
-        '3 error: the text of \'script\' is closed by """ in line 7, but nothing opens it '
+        '3 error: the text of \'script\' is closed by """ in line 7, but has no opening quotes '
         '| write script = """'
     ]
     assert settings.nodes["b"].scripts.main == "echo b"
@@ -301,7 +305,7 @@ def test_a_misspelled_include_names_the_file_that_is_there(tmp_path):
     ("names", "words"),
     [
         ([], "there is no flow.cylc in"),
-        (["suite.rc"], "suite.rc is the name of Cylc 7"),
+        (["suite.rc"], "suite.rc is a file of Cylc 7"),
     ],
 )
 def test_a_folder_without_flow_cylc_gets_advice(tmp_path, names, words):

@@ -300,7 +300,7 @@ def test_variables_of_a_file_that_is_no_template_are_told_to_change_nothing(tmp_
 @pytest.mark.parametrize(
     ("setting", "hint"),
     [
-        ("N=north", "a text needs quotes of its own; in a shell write: -s \"N='north'\""),
+        ("N=north", "a string needs quotes inside the shell's quotes: -s \"N='north'\""),
         ("N=[1,", "expected numbers"),
         ("N=open('x')", "expected numbers"),
         ("N=" + "[" * 9999, "expected numbers"),

@@ -346,7 +346,7 @@ def test_a_custom_output_of_a_family_says_what_to_write_instead(asked, instead) 
     runtime += "[[m1, m2]]\n    inherit = FAM\n"
     (found,) = findings_of(flow(f"R1 = FAM:{asked} => a", runtime + "[[a]]"))
     assert found.message == f"FAM:{asked}: a family has no output 'made'"
-    assert "succeed-all" in found.hint and found.hint.endswith(f"name them: {instead}")
+    assert "succeed-all" in found.hint and found.hint.endswith(f"name the members: {instead}")
 
 
 def test_every_mistake_is_reported_at_once_in_the_order_of_the_lines() -> None:
@@ -367,12 +367,12 @@ MAPPED = "[task parameters]\n    f = list.files\n    g = list.others\n    m = 1.
     ("graph", "said"),
     [
         ("list => run<f>[-P1] => x", "only named with an offset"),
-        ("list => run<f>\nrun<f>[-P1] => run<f>", "asks for single elements at another point"),
+        ("list => run<f>\nrun<f>[-P1] => run<f>", "waits for single elements at another point"),
         ("list => run<f-1>", "are known at run time only"),
         ("list => run<f=a>", "are known at run time only"),
-        ("list => run<f,g>", "is made of two lists"),
-        ("list => run<f>_x", "does not stand at the end of the name"),
-        ("list => run<f>\nx => !run<f>", "removes a mapped task"),
+        ("list => run<f,g>", "uses two lists"),
+        ("list => run<f>_x", "is not at the end of the name"),
+        ("list => run<f>\nx => !run<f>", "a mapped task cannot be removed"),
         ("list => run<f> => x\nrun<f>[^]:succeed-all => y", "elements at a fixed point"),
         ("x[^] & list => run<f>\nR1 = x", "at a fixed point"),
         ("other => run<f>", "the graph has no list"),

@@ -722,7 +722,10 @@ def test_a_family_on_the_left_must_say_what_of_its_members():
     fam = flow.family("FAM")
     with pytest.raises(BadStatement, match=r"FAM\.all\.succeeded"), flow.cycle("P1"):
         fam >> a
-    with pytest.raises(BadStatement, match="join the members: any_of"), flow.cycle("P1"):
+    with (
+        pytest.raises(BadStatement, match="use the outputs of its members: any_of"),
+        flow.cycle("P1"),
+    ):
         fam.any.output("x") >> a
 
 
@@ -731,7 +734,7 @@ def test_an_xtrigger_stands_on_the_left_beside_and_only():
     echo = flow.xtrigger("echo", "echo", succeed=True)
     for statement, words in (
         (lambda: a >> echo, "echo >> task"),
-        (lambda: (echo | a) >> b, "join them with '&'"),
+        (lambda: (echo | a) >> b, "use '&'"),
         (lambda: flow.place(echo), "write echo >> task"),
     ):
         with pytest.raises(BadStatement) as caught, flow.cycle("P1"):
@@ -750,7 +753,7 @@ def test_a_function_is_called_without_what_is_for_the_scheduler():
 
 def test_a_statement_outside_of_a_cycle_is_refused():
     flow, a, b = integer_flow("a", "b")
-    with pytest.raises(BadStatement, match="a >> b stands outside of a cycle"):
+    with pytest.raises(BadStatement, match="a >> b is outside of a cycle"):
         a >> b
     with pytest.raises(BadStatement, match="outside of a cycle"):
         flow.place(a)
@@ -760,7 +763,7 @@ def test_a_cycle_inside_of_another_is_refused():
     flow, *_ = integer_flow()
     with (
         flow.cycle("P1"),
-        pytest.raises(BadStatement, match="begins inside of 'P1'"),
+        pytest.raises(BadStatement, match="begins inside the cycle 'P1'"),
         flow.cycle("P2"),
     ):
         pass
@@ -1084,11 +1087,11 @@ class Called:
 def test_arguments_that_do_not_fit_are_found_before_the_workflow_runs():
     one = Called()
     one.number(one.text())
-    assert "returns str, and number is int" in one.mistakes
+    assert "returns str, but number is int" in one.mistakes
     one = Called()
     with one.flow.cycle("P1"):
         one.flow.place(one.number)
-    assert "needs number, and is not given it" in one.mistakes
+    assert "is called without number" in one.mistakes
     one = Called()
     one.last(one.number(number=3), "x")
     assert "returns" not in one.mistakes and "needs" not in one.mistakes
@@ -1116,8 +1119,8 @@ def test_an_argument_that_is_a_task_is_before_it_in_the_graph():
         (lambda one: one.number([one.text()]), "inside the value"),
         (lambda one: one.number({"k": one.text()}), "inside the value"),
         (lambda one: one.number(one.text() & one.last), "inside the value"),
-        (lambda one: one.flow.task(_takes_any)(1, 2), "names no job would know"),
-        (lambda one: one.flow.task(_takes_any)(a=one.text()), "names no job would know"),
+        (lambda one: one.flow.task(_takes_any)(1, 2), "a job needs their names"),
+        (lambda one: one.flow.task(_takes_any)(a=one.text()), "a job needs their names"),
     ],
 )
 def test_a_call_that_cannot_be_meant_is_refused_at_its_line(say, words):

@@ -336,20 +336,20 @@ def wrong(say) -> str:
 def test_a_list_that_is_written_down_is_refused_with_what_to_write():
     _, work = made(process)
     said = wrong(lambda: work.map(["a", "b"]))
-    assert "process.map(['a', 'b']) is given no task that returns a list" in said
+    assert "process.map(['a', 'b']): expected a task that returns a list" in said
     assert "'def find(): return ['a', 'b']', then process.map(find())" in said
 
 
 def test_a_map_needs_a_list():
     _, work = made(process)
-    assert "process.map() says no list" in wrong(work.map)
+    assert "process.map() is given no list" in wrong(work.map)
 
 
 def test_a_list_of_another_point_is_refused():
     flow, listed, work = made(find, process, initial=1)
     with flow.cycle("P1"):
         said = wrong(lambda: work.map(listed[-1]))
-    assert "the list is one of another point" in said
+    assert "the list belongs to another cycle point" in said
 
 
 def test_what_has_no_value_is_refused():
@@ -373,7 +373,7 @@ def test_single_elements_of_another_point_are_refused():
         results = work.map(files)
         said = wrong(lambda: picture.map(files, results[-1]))
         assert "elements of another list or point" in said
-        assert "of another point" in wrong(lambda: picture.map(results[-1], 1))
+        assert "another cycle point" in wrong(lambda: picture.map(results[-1], 1))
 
 
 def test_a_task_is_mapped_over_one_list_only():
@@ -396,9 +396,9 @@ def test_a_task_is_either_called_or_mapped():
 
 def test_a_list_has_one_bound_from_1_to_10000():
     _, listed, work, other = made(find, process, check)
-    assert "is not a valid bound" in wrong(lambda: work.map(listed(), max=0))
-    assert "is not a valid bound" in wrong(lambda: work.map(listed(), max=10_001))
-    assert "is not a valid bound" in wrong(lambda: work.map(listed(), max=True))
+    assert "is not a valid maximum" in wrong(lambda: work.map(listed(), max=0))
+    assert "is not a valid maximum" in wrong(lambda: work.map(listed(), max=10_001))
+    assert "is not a valid maximum" in wrong(lambda: work.map(listed(), max=True))
     work.map(listed(), max=5)
     assert "the list has max=5 already" in wrong(lambda: other.map(listed(), max=6))
     other.map(listed())
@@ -407,13 +407,15 @@ def test_a_list_has_one_bound_from_1_to_10000():
 def test_a_map_over_what_a_task_returns_stands_before_nobody_maps_that_task():
     _, listed, work, picture = made(find, process, plot)
     picture.map(work)
-    assert "stands behind a map over what process returns" in wrong(lambda: work.map(listed()))
+    assert "comes after another task is mapped over process" in wrong(
+        lambda: work.map(listed())
+    )
 
 
 def test_all_or_any_elements_are_no_list():
     _, listed, work, picture, total = made(find, process, plot, summary)
     results = work.map(listed())
-    assert "asks for all elements at once" in wrong(lambda: picture.map(results.all))
+    assert "maps over all elements at once" in wrong(lambda: picture.map(results.all))
     assert "has no value" in wrong(lambda: total(results.any))
 
 
@@ -423,10 +425,10 @@ def test_a_script_says_how_its_variable_is_called():
     assert "shell.map(file=find)" in wrong(lambda: shell.map(listed()))
     assert "has several arguments" in wrong(lambda: shell.map(file=listed(), x=3))
     work.map(listed())
-    assert "the element is ${CYLC_TASK_PARAM_file}" in wrong(lambda: shell.map(path=listed()))
+    assert "an element of this list is called file" in wrong(lambda: shell.map(path=listed()))
     other = flow.task("b", script="true").value("x")
-    assert "a digit would be its last letter" in wrong(lambda: shell.map(a1=other))
-    assert "letters that no variable can have" in wrong(lambda: shell.map(größe=other))
+    assert "its last character is a digit" in wrong(lambda: shell.map(a1=other))
+    assert "characters that no variable can have" in wrong(lambda: shell.map(größe=other))
     assert "that name is taken" in wrong(lambda: shell.map(file=other))
     assert "that name is taken" in wrong(lambda: shell.map(templates=other))
 
@@ -474,14 +476,14 @@ def test_arguments_that_do_not_fit_are_refused():
 
 def test_a_value_has_a_name():
     _, listed = made(find)
-    assert "names no value" in wrong(lambda: listed.value("a b"))
+    assert "is not a valid name of a value" in wrong(lambda: listed.value("a b"))
 
 
 def test_an_output_of_its_own_is_asked_of_all_elements_without_all():
     _, listed, work = made(find, process)
     results = work.map(listed())
     said = wrong(lambda: results.all.output("x"))
-    assert "write process.output('x'), which means all of them" in said
+    assert "write process.output('x'), which means all elements" in said
 
 
 def errors(flow: Workflow, **how) -> list[str]:
@@ -495,7 +497,7 @@ def test_an_end_of_elements_says_of_how_many():
     with flow.cycle("R1"):
         results.failed.optional >> flow.task("mail", script="true")
     assert errors(flow) == [
-        "mapped-task: process.failed does not say how many elements of process<file>"
+        "mapped-task: process.failed does not say if all or any of process<file> are meant"
     ]
 
 
@@ -513,10 +515,10 @@ def test_types_that_differ_are_found():
     right.map(several().value("files"))
     total(work)
     assert errors(flow) == [
-        "wrong-type: a.map(file=fetch): fetch returns int, and no list",
-        "wrong-type: b.map(rows=find): an element of find is str, and rows is int",
-        "wrong-type: c(rows=process): it gets a list of what process returned, and rows is int",
-        "wrong-type: d.map(file=process): process returns int, and file is str",
+        "wrong-type: a.map(file=fetch): fetch returns int, not a list",
+        "wrong-type: b.map(rows=find): an element of find is str, but rows is int",
+        "wrong-type: c(rows=process): it gets a list of the values of process, but rows is int",
+        "wrong-type: d.map(file=process): process returns int, but file is str",
     ]
 
 
@@ -528,7 +530,7 @@ def test_a_dict_is_mapped_over_by_the_name_of_its_list():
     flow, work = made(process)
     work.map(flow.task("x")(returns_dict)())
     assert errors(flow) == [
-        "wrong-type: process.map(file=x): x returns dict, and no list; name the list: "
+        "wrong-type: process.map(file=x): x returns dict, not a list; name the list: "
         "x.value(NAME)"
     ]
 
@@ -541,7 +543,7 @@ def test_what_flow_cylc_refuses_is_refused():
     assert "is sequential" in errors(flow)[0]
     flow, listed, work = made(find, process)
     work.map(listed())
-    assert "Cylc 8 has no parameters made of lists" in errors(flow, policy=CYLC8)[0]
+    assert "Cylc 8 has no mapped tasks" in errors(flow, policy=CYLC8)[0]
     flow, listed, work = made(find, process)
     work.map(listed())
     with flow.cycle("R1"):
@@ -551,7 +553,7 @@ def test_what_flow_cylc_refuses_is_refused():
     results = work.map(listed())
     with flow.cycle("R1"):
         flow.task("b", script="true") >> ~results
-    assert "removes a mapped task" in errors(flow)[0]
+    assert "a mapped task cannot be removed" in errors(flow)[0]
 
 
 def test_a_source_that_is_a_run_of_a_workflow_is_refused():

@@ -214,8 +214,8 @@ def test_a_later_stage_that_lacks_a_parameter_is_told_who_could_give_it():
         text = json.dumps({"schema_version": "2.0", "stages": last})
         folders = {"a": {"docker_compose.yaml": COMPOSE}, last[-1]["id"]: files}
         (note,) = validate(sip(text, folders, file="f-1.0.0.json")).findings
-        assert note.hint.startswith("a request gives it: n=VALUE")
-        assert note.hint.endswith("which names it in its outputs.yaml") is is_told
+        assert note.hint.startswith("give it with each request: n=VALUE")
+        assert note.hint.endswith("in the outputs.yaml of an earlier stage") is is_told
 
 
 _AFTER_A = {"type": "stage", "value": "a", "condition": "complete"}
@@ -267,7 +267,7 @@ def test_a_stage_folder_without_one_for_its_version_is_told_what_to_make():
     [
         ("Stages", "Stages is there: rename it to stages"),
         ("stage", "stage is there: rename it to stages"),
-        ("data", "make stages/a/1.0.0 with a docker_compose.yaml in it"),
+        ("data", "create stages/a/1.0.0 with a docker_compose.yaml in it"),
     ],
 )
 def test_a_missing_folder_of_stages_is_told_once_with_the_one_that_is_there(
@@ -333,7 +333,7 @@ def test_a_name_is_not_taken_for_one_of_ours_that_is_hardly_like_it():
     files = {"docker_compose.yaml.j2": f"{COMPOSE}    labels: ['{{{{ tag }}}}']\n"}
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
     (note,) = validate(sip(text, {"a": files})).findings
-    assert (note.severity, note.hint) == (Severity.NOTE, "a request gives it: tag=VALUE")
+    assert (note.severity, note.hint) == (Severity.NOTE, "give it with each request: tag=VALUE")
 
 
 @pytest.mark.slow
@@ -348,13 +348,13 @@ def test_stages_that_are_no_list_are_told_so_in_a_template_too(stages):
 @pytest.mark.parametrize(
     ("lines", "line", "hint"),
     [
-        (["    type:setup", "    timeout: 60s"], 4, "with a blank behind the colon"),
+        (["    type:setup", "    timeout: 60s"], 4, "with a blank after the colon"),
         (["    timeout:", "      most", "        hours: 2"], 6, "a colon there: most:"),
         (["   type: setup"], 4, "begins in column 4, that of the line before in column 5"),
         (["\ttype: setup"], 4, "no tabs"),
         (["    resources_required: [{type: cpu", "    timeout: 60s"], 4, "close it with }"),
         (["    resources_required: [{type: cpu}", "    type: setup"], 4, "close it with ]"),
-        (["    <<: {type: setup}"], 4, "write the keys out"),
+        (["    <<: {type: setup}"], 4, "write each key"),
     ],
 )
 def test_a_mistake_in_yaml_is_told_in_the_line_where_it_is_mended(lines, line, hint):

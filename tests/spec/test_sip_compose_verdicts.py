@@ -42,8 +42,8 @@ def errors(judgement):
             "services.work.init is the text 'yes'",
             "expected true or false",
         ),
-        (["comand: run"], 5, "which no engine knows there", "did you mean 'command'?"),
-        (["args: ['0.1']"], 5, "has the key 'args'", "is command: [word, word]"),
+        (["comand: run"], 5, "which no engine accepts there", "did you mean 'command'?"),
+        (["args: ['0.1']"], 5, "has the key 'args'", "write command: [word, word]"),
         (["volumes: [data:/data]"], 5, "the volume 'data', which the file", "under volumes:"),
         (["networks: [inner]"], 5, "the network 'inner', which the file", "under networks:"),
         (
@@ -52,9 +52,9 @@ def errors(judgement):
             "the service 'nobody', which the file",
             "under services:",
         ),
-        (["command: echo $(date)"], 5, "a $ with which no variable begins", "write $$ for a $"),
+        (["command: echo $(date)"], 5, "a $ that begins no variable", "write $$ for a $"),
         (["cap_drop: [ALL, ALL]"], 5, "services.work.cap_drop has 'ALL' twice", "remove one"),
-        (["storage_opt: {size: 1g}"], 5, "with which no worker runs a stage", "remove it"),
+        (["storage_opt: {size: 1g}"], 5, "which workers refuse", "remove it"),
     ],
 )
 def test_what_every_engine_refuses_is_an_error_with_its_line_and_what_is_accepted(
@@ -118,18 +118,21 @@ def test_keys_that_sip_tolerated_under_deploy_are_taken_as_the_services_own():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (service("hostname: a", "deploy: {hostname: b}"), "the service itself has it, too"),
-        (service("build: ."), "a stage builds no image"),
+        (
+            service("hostname: a", "deploy: {hostname: b}"),
+            "the service itself has this key, too",
+        ),
+        (service("build: ."), "a stage does not build images"),
         (service("command:"), "it has no value"),
         (service() + "networks:\n", "it has no value"),
-        (service() + "name: mine\n", "have names of their own"),
+        (service() + "name: mine\n", "tidewheel names the containers"),
         ("version: '9'\nservices: {a: {image: b}}", "engines know the versions 2 and 3"),
     ],
 )
 def test_what_says_nothing_to_a_stage_is_left_out_with_a_warning(text, words):
     judgement = judged(text)
     (warning,) = found(judgement.findings, Severity.WARNING)
-    assert words in warning.message and "so it is left out" in warning.message
+    assert words in warning.message and "so it is ignored" in warning.message
     assert judgement.runnable
 
 
@@ -448,7 +451,7 @@ def test_a_stage_for_several_nodes_or_a_label_needs_a_worker_for_a_swarm():
     [
         (["stop_signal: SIGFOO"], "stop_signal is the text 'SIGFOO'", "such as SIGTERM"),
         (["stop_signal: 65"], "stop_signal is the text '65'", "or its number"),
-        (["working_dir: rel"], "working_dir is the text 'rel'", "from / on"),
+        (["working_dir: rel"], "working_dir is the text 'rel'", "absolute path"),
         (["extra_hosts: ['a:notip']"], "the address 'notip'", "such as 10.1.0.7"),
         (["extra_hosts: {a: notip}"], "the address 'notip'", "host-gateway"),
         (["extra_hosts: [a]"], "the address ''", "NAME:ADDRESS"),
@@ -459,7 +462,7 @@ def test_a_stage_for_several_nodes_or_a_label_needs_a_worker_for_a_swarm():
         (["ports: [{target: 65536}]"], "ports has '65536'", "from 1 to 65535"),
         (["expose: ['" + "1" * 5000 + "']"], "expose has '111", "from 1 to 65535"),
         (["expose: [70000]"], "expose has '70000'", "from 1 to 65535"),
-        (["command: run 'it"], "a quote without its other", "a list of words"),
+        (["command: run 'it"], "a quote that is not closed", "a list of words"),
         (["mem_limit: 5m"], "mem_limit is '5m'", "at least 6m"),
         (["deploy: {resources: {limits: {memory: 1M}}}"], "memory is '1M'", "at least 6m"),
     ],
@@ -497,7 +500,7 @@ def test_a_secret_or_config_cannot_come_from_the_folder_of_the_attempt(section, 
     judgement = judged(f"{service(f'{section}: [s]')}{section}: {{s: {{file: '{path}'}}}}\n")
     (error,) = errors(judgement)
     assert f"{section}.s.file is the text" in error.message
-    assert "expected the path of a file on the worker's host, from / on" in error.hint
+    assert "expected the absolute path of a file on the worker's host" in error.hint
 
 
 @pytest.mark.parametrize(
@@ -536,7 +539,7 @@ def test_a_service_that_another_needs_may_not_have_a_profile(line):
 def test_a_variable_that_no_stage_has_is_empty_and_told():
     judgement = judged(service("command: run $SITE"))
     (warning,) = found(judgement.findings, Severity.WARNING)
-    assert warning.code == "compose-variable" and "it is empty" in warning.message
+    assert warning.code == "compose-variable" and "is empty in every stage" in warning.message
     assert judgement.runnable
 
 
@@ -564,9 +567,17 @@ def test_a_hostile_compose_file_is_refused_without_taking_long(text):
 @pytest.mark.parametrize(
     ("lines", "words", "advice"),
     [
-        (["mem_limit: 64m", "deploy: {resources: {limits: {cpus: '1'}}}"], "has mem_limit", ""),
-        (["cpus: 1", "deploy: {resources: {limits: {cpus: '2'}}}"], "has cpus beside", "once"),
-        (["scale: 2", "deploy: {replicas: 3}"], "has scale beside deploy", "deploy.replicas"),
+        (
+            ["mem_limit: 64m", "deploy: {resources: {limits: {cpus: '1'}}}"],
+            "has both mem_limit",
+            "",
+        ),
+        (
+            ["cpus: 1", "deploy: {resources: {limits: {cpus: '2'}}}"],
+            "has both cpus and",
+            "once",
+        ),
+        (["scale: 2", "deploy: {replicas: 3}"], "has both scale and deploy", "deploy.replicas"),
         (["cpu_quota: 50ms"], "cpu_quota is the text '50ms'", "microseconds, such as 50000"),
         (["pids_limit: many"], "pids_limit is the text", "a whole number, such as 512"),
         (["volumes_from: [nobody]"], "names the service 'nobody'", "under services:"),
@@ -587,7 +598,7 @@ def test_the_same_limit_may_stand_in_both_places():
 def test_a_secret_or_config_says_what_is_in_it():
     for section in ("secrets", "configs"):
         (error,) = errors(judged(f"{service()}{section}: {{abc: {{name: x}}}}\n"))
-        assert f"{section}.abc does not say what is in it" in error.message
+        assert f"{section}.abc does not say where its content comes from" in error.message
         assert judged(f"{service()}{section}: {{abc: {{file: /etc/x}}}}\n").runnable
 
 

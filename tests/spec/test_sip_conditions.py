@@ -151,11 +151,11 @@ def test_a_dependency_on_no_stage_can_be_registered_but_not_run():
 @pytest.mark.parametrize(
     ("need", "hint"),
     [
-        ("a present", "accepted: complete, started,"),
+        ("a present", "expected one of complete, started,"),
         ("a compleet", "did you mean 'complete'?"),
         ("a success", "did you mean 'complete'?"),
         ("a cancelled", "did you mean 'aborted'?"),
-        ("object:x complete", "accepted: present"),
+        ("object:x complete", "expected one of present"),
         ("object:x exists", "did you mean 'present'?"),
     ],
 )

@@ -187,11 +187,11 @@ MORE = {
     "when: '{{ site }}'": ("value-kind", "when of stage image is 'north'"),
     "when: '{{ nobody > 3 }}'": ("template-undefined", "'nobody' is undefined"),
     "when: [1]": ("value-kind", "when of stage image is a list"),
-    "for_each_max: 3": ("for-each", "has for_each_max, and no for_each"),
+    "for_each_max: 3": ("for-each", "has for_each_max, but no for_each"),
     "for_each: [1]\nfor_each_max: 10001": ("value-kind", "for_each_max of stage image is"),
     "for_each: [1]\nfor_each_max: 0": ("value-kind", "for_each_max of stage image is '0'"),
     "for_each: [1, 2, 3]\nfor_each_max: 2": ("too-many-elements", "each of 3 elements"),
-    "for_each: other\nfor_each_max: 2": ("for-each", "its elements are those of another"),
+    "for_each: other\nfor_each_max: 2": ("for-each", "takes its elements from another"),
     "for_each: '{{ many }}'": ("too-many-elements", "each of 1001 elements"),
 }
 
@@ -259,7 +259,7 @@ def test_what_a_switched_off_stage_would_have_made_is_missed_before_the_run():
     assert validate(source, {"deep": True}).runnable
     told = {message for _, _, message in errors(validate(source, {"deep": False}))}
     assert told == {
-        "stage image is for each of what find makes, which is switched off",
+        "stage image runs for each element from find, which is switched off",
         "stage use needs the parameter 'beams': find, which provides the parameter, is "
         "switched off, and there is no default",
     }

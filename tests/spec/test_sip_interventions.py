@@ -104,7 +104,7 @@ def test_an_output_that_is_set_by_hand_brings_no_values_and_the_next_stage_says_
     flow = run()
     flow.gives(verbs.Set(ids=("1/make",), outputs=("succeeded",)))
     assert flow.submitted == ["1/make/01"]
-    assert "stage use needs the parameter 'place', and no stage before it" in flow.log
+    assert "stage use needs the parameter 'place', but no earlier stage" in flow.log
     flow.ends("1/make", place="late")
     flow.gives(verbs.Trigger(ids=("1/use",)))
     assert "echo late" in flow.jobs["1/use/02"]
@@ -114,7 +114,7 @@ def test_a_stage_that_is_triggered_too_early_can_be_triggered_again(run):
     flow = run()
     flow.gives(verbs.Trigger(ids=("1/use",)))
     assert flow.ends("1/make", place="p").submitted == ["1/make/01"]
-    assert "no stage before it has made this output" in flow.view.reason
+    assert "no earlier stage has returned it" in flow.view.reason
     flow.gives(verbs.Trigger(ids=("1/use",)))
     assert "echo p" in flow.jobs["1/use/02"]
     assert flow.ends("1/use").status == "completed" and flow.view.reason == "completed"

@@ -185,7 +185,7 @@ BROKEN = {
             ("flow-1.0.0.yaml", 7, "missing-key"),
             ("flow-1.0.0.yaml", 8, "duplicate-stage"),
         ],
-        ["expected a time above zero", "give each stage an id of its own"],
+        ["expected a time above zero", "give each stage a different id"],
     ),
     "a template that cannot be read, with files that cannot": (
         TWO.replace("timeout: 60s", "timeout: {{ longest", 1),
@@ -203,7 +203,7 @@ BROKEN = {
             ("docker_compose.yaml", 3, "compose-image"),
             ("flow-1.0.0.yaml", 1, "missing-key"),
         ],
-        ["write schema_version: 2.0", "keep one of them", "keep one: it says"],
+        ["write schema_version: 2.0", "keep one of them", "keep only the file"],
     ),
 }
 
@@ -433,11 +433,11 @@ def test_a_stage_that_is_advised_for_a_text_has_none_either(file):
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
-        ("[{port: 1}]", "write [0].port for that of the first"),
-        ("text", "only a mapping has names: give {port: …} there"),
-        ("3", "only a mapping has names"),
-        ("true", "only a mapping has names"),
-        ("null", "only a mapping has names"),
+        ("[{port: 1}]", "write [0].port for the first element"),
+        ("text", "only a mapping has keys: give a mapping {port: …}"),
+        ("3", "only a mapping has keys"),
+        ("true", "only a mapping has keys"),
+        ("null", "only a mapping has keys"),
     ],
 )
 def test_a_name_in_a_value_without_names_is_told_what_would_do(value, hint):

@@ -86,7 +86,7 @@ def test_the_definition_is_warned_if_two_stages_are_given_different_values():
     judgement = validate(source, {"second": {"longest": "5m"}})
     (warning,) = judgement.findings
     assert warning.code == "conflicting-defaults"
-    assert "the definition takes that of second" in warning.message
+    assert "the definition uses that of second" in warning.message
     assert judgement.definition.stages[0].timeout_seconds == 300
 
 
@@ -264,7 +264,7 @@ def test_a_parameter_counts_more_than_a_fact_by_the_id_and_less_among_all_stages
     [
         ("first.sit", "did you mean 'site'?"),
         ("first.gain", "name it in the parameters.yaml of first"),
-        ("stage.gain", "write {{ gain }}: it is known by its name alone"),
+        ("stage.gain", "write {{ gain }}: in its own stage it has no prefix"),
         ("stage.site", "name it in the parameters.yaml of the stage"),
     ],
 )

@@ -154,7 +154,7 @@ def test_a_capital_type_is_tolerated():
 def test_an_unknown_type_is_refused_with_those_that_are_known():
     (error,) = judged((HEAD + A_STAGE).replace("setup", "procesing"), "a").findings.sorted()
     assert error.code == "unknown-type"
-    assert error.hint.startswith("did you mean 'processing'? All that is accepted: setup,")
+    assert error.hint.startswith("did you mean 'processing'? Expected one of setup,")
 
 
 @pytest.mark.req("R004-16")

@@ -84,7 +84,9 @@ def test_a_stage_that_waits_for_the_end_of_a_service_that_runs_for_it_is_a_circl
     )
     (one,) = found(checked.findings, Severity.ERROR)
     assert one.code == "service-circle" and not checked.registrable
-    assert one.message == ("service engine runs until use has ended, which waits for its end")
+    assert one.message == (
+        "service engine runs until use has ended, but use waits for the end of engine"
+    )
 
 
 def test_two_services_that_run_for_each_other_are_a_circle():
@@ -100,7 +102,9 @@ def test_a_service_for_a_stage_that_is_before_it_would_end_as_it_begins():
     )
     (one,) = found(checked.findings, Severity.ERROR)
     assert one.code == "service-too-late"
-    assert one.message == "service engine begins when first, for which it runs, has ended"
+    assert (
+        one.message == "service engine runs until first has ended, but begins only after that"
+    )
 
 
 def test_a_service_may_begin_beside_the_stage_for_which_it_runs():

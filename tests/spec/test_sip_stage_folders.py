@@ -338,8 +338,8 @@ def test_a_variable_whose_value_is_printed_has_that_value_even_if_it_is_empty(va
 @pytest.mark.parametrize(
     ("environment", "hint"),
     [
-        ("{SITE: }", "an empty one is ''"),
-        ("{SITE: ~, LEVEL: 1}", "an empty one is ''"),
+        ("{SITE: }", "or '' for an empty value"),
+        ("{SITE: ~, LEVEL: 1}", "or '' for an empty value"),
         ("[SITE, LEVEL=1, EMPTY=]", "SITE=VALUE"),
     ],
 )
@@ -355,7 +355,7 @@ def test_a_variable_that_is_only_named_is_warned_of(environment, hint):
     ("line", "hint"),
     [
         ("    deploy: {mode: replciated}", "did you mean 'replicated'?"),
-        ("    deploy: {stop_signal: INT}", "it is taken as the service's"),
+        ("    deploy: {stop_signal: INT}", "it is used as a key of the service"),
     ],
 )
 def test_an_unknown_word_in_a_compose_file_is_warned_of(line, hint):
@@ -371,7 +371,7 @@ def test_id_and_version_must_be_those_of_the_folder():
     source = sip(ONE, with_compose("a"), version="1.0.1")
     (error,) = validate(source).findings.sorted()
     assert error.code == "no-stage-folder"
-    assert error.hint == "there are: 1.0.1; the version must be the folder's name"
+    assert error.hint == "found: 1.0.1; the version must be the folder's name"
     near = sip(definition(stage("stage_a")), with_compose("stage-a"))
     (error,) = validate(near).findings.sorted()
     assert error.hint == "did you mean 'stage-a'? The id must be the folder's name"

@@ -108,7 +108,7 @@ def test_a_stage_that_no_shell_can_run_never_seems_to_succeed_in_one(tmp_path):
     folders["b"] = {"command.yaml.j2": "[echo, '{{ n }}']"}
     judgement = validate(sip(text, folders), {})
     assert judgement.runnable
-    for name, said in (("a", "runs as containers"), ("b", "was not given its values")):
+    for name, said in (("a", "runs in containers"), ("b", "was started without its values")):
         main = graph_of(judgement).nodes[name].definition.scripts.main
         with pytest.raises(subprocess.CalledProcessError) as failed:
             bash(main, tmp_path)

@@ -183,7 +183,7 @@ def test_any_text_is_rewritten_and_one_without_the_name_stays_as_it_is(text):
 @pytest.mark.parametrize(
     ("args", "compose", "seen"),
     [
-        ('{"x": {{ stage }}}', COMPOSE, "the whole of stage"),
+        ('{"x": {{ stage }}}', COMPOSE, "stage as a whole"),
         ('{"x": "{{ stage.ee_config }}"}', COMPOSE, "stage.ee_config"),
         (ARGS, COMPOSE.replace("stage.args", "stage.args | tojson"), "stage.args, which is a"),
         (ARGS, COMPOSE.replace("1.36", "{{ stage.tag }}"), "stage.tag"),

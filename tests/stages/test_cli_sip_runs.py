@@ -114,7 +114,7 @@ def test_a_value_that_no_stage_left_ends_the_run_with_its_name(tidewheel, flow, 
     stage("make", "script.sh", "true\n")
     answer = tidewheel("run", flow)
     assert answer.status == 1
-    message = "stage use needs the parameter 'place', and no stage before it has made"
+    message = "stage use needs the parameter 'place', but no earlier stage has"
     assert f"use not started: {message}" in answer.out
     assert all(line.count(message) < 2 for line in answer.out.splitlines())
     assert message in tidewheel("show").out

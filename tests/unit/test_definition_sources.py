@@ -39,7 +39,7 @@ def test_an_archive_is_told_without_its_query(end):
         ("ftp://h.org/x.tar.gz", "nothing can be fetched"),
         ("git+ext://h.org/x", "nothing can be fetched"),
         ("git://h.org/x", "nothing can be fetched"),
-        ("https://h.org/team/repository", "is not one of .tar, .tar.gz, .tgz, .zip"),
+        ("https://h.org/team/repository", "does not end in .tar or .tar.gz or .tgz or .zip"),
         ("https://me:secret@h.org/x.tar.gz", "leave it out"),
         ("git+https://token@h.org/x", "leave it out"),
         ("git+ssh://me:secret@h.org/x", "leave it out"),

@@ -59,8 +59,8 @@ def test_what_json_refuses_is_refused_with_a_place(text):
     ("text", "line", "column", "said"),
     [
         ('{"a": 1,}', 1, 9, "a key in double quotes is missing before '}'"),
-        ("[1,\n]", 2, 1, "a value is missing behind the last ','"),
-        ('{\n "a" 1}', 2, 6, "':' is missing behind a key"),
+        ("[1,\n]", 2, 1, "a value is missing after the last ','"),
+        ('{\n "a" 1}', 2, 6, "':' is missing after a key"),
         ('{"a": abc}', 1, 7, "'abc' is not a value"),
         ("{'a': 1}", 1, 2, "\"'a'\" is not a value"),
         ('{"a": NaN}', 1, 7, "NaN is not a JSON number"),
@@ -109,8 +109,8 @@ def test_a_missing_comma_is_reported_behind_the_value_where_it_belongs(
     _, findings = read(text)
     (error,) = findings
     assert (error.position.line, error.position.column) == (line, column)
-    assert error.message == f"this is not valid JSON: {said} is missing behind this value"
-    assert error.hint == "write ',' there, since another one follows"
+    assert error.message == f"this is not valid JSON: {said} is missing after this value"
+    assert error.hint == "write ',' there, since another value follows"
 
 
 @pytest.mark.parametrize("text", ["", " \n\n"])

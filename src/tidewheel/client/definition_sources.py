@@ -176,8 +176,9 @@ def _place_of_url(text: str) -> SourcePlace:
             raise BadPlace(f"{text[:200]!r} has no branch, tag or commit after @; {_FORMS}")
     elif not is_repository and not path.endswith(ARCHIVES):
         raise BadPlace(
-            f"{_shown(parts.netloc, path)} is not one of {', '.join(ARCHIVES)}; "
-            f"for a repository write git+{transport}://…, or give the URL of an archive of it"
+            f"{_shown(parts.netloc, path)} does not end in {' or '.join(ARCHIVES)}; "
+            f"for a repository write git+{transport}://…, or give the URL of an archive that "
+            "its server offers"
         )
     told = urlunsplit((transport, parts.netloc, path, "", ""))
     asked = urlunsplit((transport, parts.netloc, path, parts.query, ""))

@@ -28,7 +28,7 @@ class Outgrown(Refused):
 
     def __init__(self, size_max: int) -> None:
         self.size_max = size_max
-        super().__init__(f"this stands for more than {size_max} tasks, chains or values")
+        super().__init__(f"this expands to more than {size_max} tasks, chains or values")
 
 
 class GivenUp(Refused):
@@ -37,7 +37,7 @@ class GivenUp(Refused):
     code = "given_up"
 
     def __init__(self) -> None:
-        super().__init__("this was given up, because the caller stopped waiting")
+        super().__init__("this was stopped, because the caller no longer waits for it")
 
 
 @dataclass(slots=True)

@@ -86,7 +86,7 @@ class TracedEnvironment(SandboxedEnvironment):
             case UndefinedError():
                 code, hint = "template-undefined", self.advice(message, text, line, variables)
             case SecurityError():
-                code, hint = "template-forbidden", "a template may not reach into Python itself"
+                code, hint = "template-forbidden", "a template cannot use Python internals"
             case RecursionError():
                 message = "the template is nested too deeply"
             case _:

@@ -110,15 +110,15 @@ def test_any_text_is_a_point_an_interval_an_offset_or_is_refused(reader, text):
         ("20000101T00", "does not say how often"),
         ("^", "does not say how often"),
         ("R3/^", "does not say how often"),
-        ("R5", "neither where nor how often"),
-        ("R", "neither where nor how often"),
+        ("R5", "neither a point nor an interval"),
+        ("R", "neither a point nor an interval"),
         ("", "is not a valid recurrence"),
         ("/P1D", "is not a valid recurrence"),
         ("T00/T06", "is not a valid recurrence"),
         ("R1/P1D/P1D", "is not a valid recurrence"),
         ("1/2/3/4", "is not a valid recurrence"),
         ("P1D/R1", "is not a valid recurrence"),
-        ("R0/P1D", "no point at all"),
+        ("R0/P1D", "has no cycle point"),
         ("P1X", "not a valid interval"),
         ("PT0.3S", "fraction of a second"),
         ("R1/$", "needs a final cycle point"),
@@ -333,7 +333,7 @@ def test_initial_points_can_start_from_the_clock(text, written):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("next(20000101)", "whole date-time"),
+        ("next(20000101)", "complete date-time"),
         ("next(T00,T06)", "not a valid date-time"),
         ("next(T00)T06", "only intervals may follow"),
         ("last(T00)", "not a valid initial cycle point"),
@@ -373,7 +373,7 @@ def test_other_points_may_be_relative_to_the_initial_one():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("$", "final point"),
+        ("$", "final cycle point"),
         ("^2000", "point after"),
         ("^^", "point after"),
         ("foo", "not a valid date-time"),

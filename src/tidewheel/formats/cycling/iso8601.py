@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 
 TEXT_LENGTH_MAX = 100
 POINTS_ACCEPTED = (
-    "write a date-time such as 2000, 20000101T00Z or 2000-01-01T06:00+01:00, or only the end "
-    "of one such as T06, T-30, 01T00, --0229 or W-1T00"
+    "write a date-time such as 2000, 20000101T00Z or 2000-01-01T06:00+01:00, or a "
+    "truncated date-time such as T06, T-30, 01T00, --0229 or W-1T00"
 )
 
 _LEAP_YEAR = 2000
 _ZONE_MINUTES_MAX = 24 * 60
-_NOT_ASCII_OR_LONG = f"a cycle point has at most {TEXT_LENGTH_MAX} plain characters"
+_NOT_ASCII_OR_LONG = f"a cycle point has at most {TEXT_LENGTH_MAX} ASCII characters"
 # The dashes that people leave out where nothing else could be meant.
 _LEFT_OUT = (
     (re.compile(r"\d\dT"), "---"),
@@ -87,7 +87,8 @@ class DateTimeText:
     def read(self, text: str) -> Written | TruncatedPoint:
         """Returns what the text stands for; raises BadCycling if it is no date-time."""
         if len(text) > TEXT_LENGTH_MAX or not text.isascii():
-            raise BadCycling(f"{text[:TEXT_LENGTH_MAX]!r} is too long", _NOT_ASCII_OR_LONG)
+            seen = f"{text[:TEXT_LENGTH_MAX]!r} is too long or not ASCII"
+            raise BadCycling(seen, _NOT_ASCII_OR_LONG)
         if re.fullmatch(r"\d\d", text):
             seen = f"{text!r} is a century of two digits, which is not accepted"
             raise BadCycling(seen, f"write T{text} for the hour or {text}00 for the year")
@@ -114,8 +115,8 @@ class DateTimeText:
         hint = POINTS_ACCEPTED
         if text[:1] in ("+", "-"):
             hint += (
-                f"; a year with a sign needs 'cycle point num expanded year digits', which "
-                f"is {self._digits}"
+                f"; for a year with a sign set 'cycle point num expanded year digits' "
+                f"(now {self._digits})"
             )
         raise BadCycling(f"{text!r} is not a valid date-time", hint)
 
@@ -434,10 +435,10 @@ def read_form(text: str) -> Form:
     if form is None or any(part.startswith("R") for part in parts):
         raise BadCycling(f"{text!r} is not a valid recurrence", RECURRENCES_ACCEPTED)
     if repetitions == 0:
-        raise BadCycling(f"{text!r} asks for no point at all", "write R1 for one")
+        raise BadCycling(f"{text!r} has no cycle point", "write R1 for one cycle point")
     kind, names = form
     if not names and repetitions != 1:
-        raise BadCycling(f"{text!r} says neither where nor how often", RECURRENCES_ACCEPTED)
+        raise BadCycling(f"{text!r} has neither a point nor an interval", RECURRENCES_ACCEPTED)
     named = dict(zip(names, parts[-len(names) :], strict=True)) if names else {}
     return Form(
         text=text,

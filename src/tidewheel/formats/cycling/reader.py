@@ -46,7 +46,7 @@ from tidewheel.lazy_dataclasses import dataclass, pattern
 
 # Works out point expressions in their context: ^+P1D, T06, min(T00,T06)+PT1H, -P1, $.
 
-NO_FINAL_POINT = "set a final cycle point, or write the end of the recurrence"
+NO_FINAL_POINT = "set a final cycle point, or give the recurrence an end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ class Expressions:
 # Works out initial points that start from the clock: now, next(T00), previous(--0101).
 
 INITIAL_POINTS_ACCEPTED = (
-    "write a point, now, an interval from now such as -P1D, the end of a date-time such as "
-    "T00, or next(T00;T12)-PT1H, previous(--0101) and the like"
+    "write a cycle point, now, an interval from now such as -P1D, a truncated date-time such "
+    "as T00, next(T00;T12)-PT1H, or previous(--0101)"
 )
 
 _CALL = pattern(r"(next|previous)\(([^()]*)\)(.*)")
@@ -176,8 +176,8 @@ def _nearest(
 ) -> Point:
     written = expressions.read_point(time)
     if not isinstance(written, TruncatedPoint):
-        hint = "write only the end of one, such as T00 or --0101; several are separated by ';'"
-        raise BadCycling(f"{text!r} has a whole date-time in its parentheses", hint)
+        hint = "write truncated date-times such as T00 or --0101, separated by ';'"
+        raise BadCycling(f"{text!r} has a complete date-time in its parentheses", hint)
     return written.next_from(now) if direction == "next" else written.last_before(now)
 
 
@@ -344,8 +344,8 @@ class _Recurrence:
 def _too_many(text: str) -> BadCycling:
     return BadCycling(
         f"{text!r} has more than {WALKED_STEPS_MAX} points",
-        "bring its start and its end together, or write an interval that has not both months "
-        "or years and smaller units",
+        "shorten the time from its start to its end, or write an interval that does not mix "
+        "years or months with smaller units",
     )
 
 
@@ -408,7 +408,7 @@ class CyclingReader:
         written = self._read_point(text.strip())
         if isinstance(written, TruncatedPoint):
             raise BadCycling(
-                f"{text!r} is only the end of a date-time", "write the whole of it"
+                f"{text!r} is a truncated date-time", "write the complete date-time"
             )
         return self._writable(text, written.point)
 
@@ -422,10 +422,10 @@ class CyclingReader:
         if stripped.startswith("^"):
             inner = self.offset(stripped[1:])
             if isinstance(inner, Absolute | FromInitial):
-                raise BadCycling(f"[{text}] has a point after ^", "write [^], [^+P1] or so")
+                raise BadCycling(f"[{text}] has a point after ^", "write [^] or [^+P1]")
             return FromInitial(inner)
         if stripped.startswith("$"):
-            seen = f"[{text}] starts from the final point, which no dependency can"
+            seen = f"[{text}] counts from the final cycle point, which a dependency cannot"
             raise BadCycling(seen, "write [^], an interval such as [-P1], or a point")
         if stripped.startswith("P"):
             stripped = "+" + stripped

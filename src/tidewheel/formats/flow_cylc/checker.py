@@ -86,8 +86,8 @@ class Checker:
             self._findings.all.note("no-effect", seen, "", self._findings.position(entry))
 
     def _unpaired_quote(self, path: Path, item: Item) -> None:
-        seen = f"{where(path, item)} ends with a quote that nothing opens"
-        hint = "add the quote that is missing, or remove this one"
+        seen = f"{where(path, item)} ends with a quote that is not opened"
+        hint = "add the opening quote, or remove this one"
         self._findings.warning("unpaired-quote", seen, hint, item)
 
     def _bad_choice(self, choices: tuple[str, ...], value: str, path: Path, item: Item) -> None:
@@ -129,8 +129,8 @@ def advice_for(entry: Item | Section, spec: SectionSpec, path: Path) -> str:
         return f"did you mean {meant!r}?"
     if len(path) == 2 and path[0] == "runtime" and path[1] in NAMESPACE.entries:  # noqa: PLR2004
         return (
-            f"[[{path[1]}]] is a task of that name here; for the settings of a task write "
-            f"[[[{path[1]}]]] under its heading"
+            f"[[{path[1]}]] defines a task called {path[1]}; for the settings of a task write "
+            f"[[[{path[1]}]]] under the heading of the task"
         )
     if len(path) == 2 and path[0] == "runtime" and entry.name.isupper():  # noqa: PLR2004
         return "environment variables of a task go under [[[environment]]]"
@@ -139,7 +139,7 @@ def advice_for(entry: Item | Section, spec: SectionSpec, path: Path) -> str:
         return "it belongs under " + " or ".join(places)
     if not same_kind:
         return ""
-    return "known here are " + ", ".join(same_kind)
+    return "expected one of " + ", ".join(same_kind)
 
 
 def _places(name: str, is_section: bool) -> list[str]:

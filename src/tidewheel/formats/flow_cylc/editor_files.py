@@ -28,7 +28,7 @@ _TYPES: dict[ValueKind, Json] = {
     ValueKind.NUMBER: {"type": "number"},
     ValueKind.BOOLEAN: {"type": "boolean"},
     ValueKind.DURATION: {"type": "string", "description": _DURATION},
-    ValueKind.DURATIONS: {**_LIST, "description": f"{_DURATION}; 3*PT1M is three of them"},
+    ValueKind.DURATIONS: {**_LIST, "description": f"{_DURATION}; 3*PT1M is PT1M, PT1M, PT1M"},
     ValueKind.POINT: {**_TEXT, "description": "a cycle point, such as 20300101T00Z or 1"},
     ValueKind.PARAMETER: {**_LIST, "description": "1..5, 1..9..2, or names"},
     ValueKind.XTRIGGER: {**_TEXT, "description": "function(argument, key=value):PT10S"},

@@ -110,8 +110,8 @@ class _Linearizer:
         tail = _merge([*lineages, parents])
         if tail is None:
             shown = ", ".join(parents)
-            seen = f"no order of its ancestors keeps the order of {shown} and of their parents"
-            hint = "write a family before the families that it inherits from"
+            seen = f"the order of its parents {shown} contradicts their own inheritance"
+            hint = "name a family before the families that it inherits from"
             return self._problem(name, seen, hint, alone)
         self._tails[parents] = tail
         return tail

@@ -86,7 +86,7 @@ class Lowering:
                     break
             if self._arrow_count > ARROWS_MAX:
                 seen = f"the graph has more than {ARROWS_MAX} arrows"
-                hint = "join tasks that are treated alike into families"
+                hint = "group tasks with the same dependencies into families"
                 self._findings.error("too-many-edges", seen, hint, chain.position)
                 break
         return lowered
@@ -164,13 +164,13 @@ class Lowering:
             assert isinstance(token, Token)
             position = position or token.position
             if token.offset is not None and not leads_on:
-                seen = f"{token.text}[{token.offset}] stands at the right end of a chain"
+                seen = f"{token.text}[{token.offset}] is at the right end of a chain"
                 move = "move the offset to the left side with the opposite sign"
-                hint = f"an arrow makes the task at its own point: {move}"
+                hint = f"an arrow leads to the task at the same cycle point: {move}"
                 raise _Wrong("offset-on-the-right", seen, hint, token.position)
             if token.suicide and _mapped_by(token.text):
-                seen = f"!{token.text} removes a mapped task"
-                hint = "let its elements wait for what decides instead"
+                seen = f"!{token.text}: a mapped task cannot be removed"
+                hint = "let it wait for the output that decides whether it runs"
                 raise _Wrong("mapped-task", seen, hint, token.position)
             if token.suicide:
                 doomed.extend(self._members(token))
@@ -239,7 +239,7 @@ class Lowering:
         is_family = self._is_group(token)
         output, every = self._output(token)
         if output == FINISHED and token.optional:
-            seen = f"{token.text}:{token.qualifier}? asks for either end already"
+            seen = f"{token.text}:{token.qualifier}? already means success or failure"
             raise _Wrong("finish-is-optional", seen, "write it without '?'", token.position)
         if is_family and not every and not token.optional and output != FINISHED:
             return
@@ -261,7 +261,7 @@ class Lowering:
             if self._is_group(token):
                 return FAMILY_QUALIFIERS[qualifier]
             if qualifier in FAMILY_QUALIFIERS:
-                seen = f"{token.text}:{qualifier} asks for a family, and {token.text} is a task"
+                seen = f"{token.text}:{qualifier} needs a family, and {token.text} is a task"
                 hint = self._nearest_family(token.text)
                 raise _Wrong("no-family", seen, hint, token.position)
             return standard_name(qualifier), True
@@ -272,7 +272,7 @@ class Lowering:
             short = next(
                 (one for one in _FAMILY_OUTPUTS if qualifier.startswith(one)), "succeed"
             )
-            message = f"{token.text}:{qualifier} does not say how many members of the family"
+            message = f"{token.text}:{qualifier} does not say if all or any members are meant"
             hint = f"write {token.text}:{short}-all or {token.text}:{short}-any"
             raise _Wrong("family-output", message, hint, token.position)
         return FAMILY_QUALIFIERS[qualifier]
@@ -285,15 +285,15 @@ class Lowering:
         accepted = ", ".join(f"{short}-all" for short in _FAMILY_OUTPUTS)
         seen = f"{token.text}:{token.qualifier}: a family has no output {output!r}"
         hint = (
-            f"accepted of a family are {accepted}, and the same with -any; for an output of "
-            f"its members name them: {named}{f'{joint}…' if len(members) > _NAMED_MAX else ''}"
+            f"expected {accepted}, or one of them with -any; for another output name the "
+            f"members: {named}{f'{joint}…' if len(members) > _NAMED_MAX else ''}"
         )
         return _Wrong("family-output", seen, hint, token.position)
 
     def _nearest_family(self, name: str) -> str:
         if near := nearest(name, self._families):
             return f"did you mean the family {near}?"
-        none = f"nothing inherits from {name}; leave them out for a task"
+        none = f"nothing inherits from {name}; leave them out after the name of a task"
         return f"-all and -any are for families, and {none}"
 
     def _members(self, token: Token) -> tuple[str, ...]:
@@ -303,7 +303,7 @@ class Lowering:
         for name in members:
             if _mapped_by(name):
                 seen = f"the family {token.text} has the mapped task {name} as a member"
-                hint = "name its members in the graph instead"
+                hint = "name the members of the family in the graph instead"
                 raise _Wrong("mapped-task", seen, hint, token.position)
         return members
 
@@ -322,8 +322,8 @@ class Lowering:
             return definition.all_of(terms)
         for term in nodes_of(side):
             if term.kind is _XTRIGGER:
-                seen = f"@{term.text} stands in an OR"
-                join = "join them with '&', or write the other condition on a task of its own"
+                seen = f"the xtrigger @{term.text} is in an OR"
+                join = "use '&', or let a separate task wait for the other condition"
                 hint = f"a task waits for all of its xtriggers: {join}"
                 raise _Wrong("xtrigger-in-or", seen, hint, term.position)
         assert isinstance(side, Either)
@@ -338,7 +338,7 @@ class Lowering:
         offset = self._offset(token)
         if token.text in self._families:
             if token.qualifier is None:
-                seen = f"the family {token.text} on the left does not say what of its members"
+                seen = f"the family {token.text} on the left of an arrow needs an output"
                 hint = f"write {token.text}:succeed-all or {token.text}:succeed-any"
                 raise _Wrong("family-output", seen, hint, token.position)
             return definition.Group(token.text, made_by(output), every, offset)
@@ -360,17 +360,18 @@ class Lowering:
             return
         seen = hint = ""
         if own and offset.is_absolute:
-            seen = f"{token.text}[{token.offset}] asks for elements at a fixed point"
-            hint = "ask for a task that comes after all of them there"
+            seen = f"{token.text}[{token.offset}] waits for elements at a fixed point"
+            hint = "wait for a task that runs after all of the elements there"
         elif parameter and offset.is_absolute:
             seen = f"<{parameter}> waits for {token.text}[{token.offset}], at a fixed point"
             hint = (
-                "let the task that returns the list wait for it; a list that is made once is "
-                f"passed on by a task at each point ([[[inputs]]] NAME = {token.text}[^].LIST)"
+                "let the task that returns the list wait for it; to use one list at all "
+                "points, let a task return it at each point "
+                f"([[[inputs]]] NAME = {token.text}[^].LIST)"
             )
         elif own == parameter and token.qualifier not in FAMILY_QUALIFIERS:
-            seen = f"{token.text}[{token.offset}] asks for single elements at another point"
-            hint = "lists at two points need not be alike: ask for all with :succeed-all"
+            seen = f"{token.text}[{token.offset}] waits for single elements at another point"
+            hint = "lists at two points can differ: wait for all elements with :succeed-all"
         if seen:
             raise _Wrong("mapped-task", seen, hint, token.position)
 
@@ -392,23 +393,23 @@ _mapped_by = definition.parameter_of
 
 
 def _suicide_on_the_left(token: Token) -> _Wrong:
-    seen = f"!{token.text} stands on the left of an arrow"
-    hint = "'!' goes with a task on the right: 'condition => !task'"
+    seen = f"!{token.text} is on the left of an arrow"
+    hint = "write '!' before a task on the right: 'condition => !task'"
     return _Wrong("suicide-on-the-left", seen, hint, token.position)
 
 
 def _right_tokens(side: Expression) -> Iterable[Token]:
     if isinstance(side, Either):
         token = next(nodes_of(side))
-        seen = "'|' stands on the right of an arrow"
-        hint = "an arrow leads to all of its right side: use '&', or one line for each"
+        seen = "'|' is on the right of an arrow"
+        hint = "an arrow leads to all tasks on its right: use '&', or one line each"
         raise _Wrong("or-on-the-right", seen, hint, token.position)
     if isinstance(side, Both):
         for term in side.terms:
             yield from _right_tokens(term)
         return
     if side.kind is _XTRIGGER:
-        seen = f"@{side.text} stands on the right of an arrow"
+        seen = f"@{side.text} is on the right of an arrow"
         hint = "an xtrigger can only be waited for: '@name => task'"
         raise _Wrong("xtrigger-on-the-right", seen, hint, side.position)
     yield side

@@ -118,11 +118,11 @@ _MISTAKEN = (
     ("<=", "write it the other way round: 'first => second'"),
     (">", "an arrow is '=>'"),
     ("=", "an arrow is '=>'"),
-    ("[", "an offset stands right behind a name and is closed: 'name[-P1]:output'"),
-    (":", "one output stands behind a name or its offset: 'name[-P1]:output'"),
-    ("<", "parameters are closed: 'name<p>'"),
-    ("?", "'?' stands behind a name or its output: 'name:output?'"),
-    ("!", "a suicide arrow is written '=> !name'"),
+    ("[", "write an offset directly after a name, and close it: 'name[-P1]:output'"),
+    (":", "write one output after a name or its offset: 'name[-P1]:output'"),
+    ("<", "close the parameters: 'name<p>'"),
+    ("?", "write '?' after a name or its output: 'name:output?'"),
+    ("!", "a suicide trigger is written '=> !name'"),
     (".", "a name has letters, digits and '_-+%@' only; an output is written 'name:output'"),
     ("@", "an xtrigger is written '@name'"),
     (",", "join nodes with '&' or '|'"),
@@ -401,7 +401,7 @@ class _Reader:
         if token.kind is not _SIGN:
             return token
         if token.text != OPEN:
-            hint = "between two operators, and at both ends of a chain, stands a task"
+            hint = "write a task between two operators and at both ends of a chain"
             raise _Wrong(token.position, f"a task is missing before {token.text!r}", hint)
         if depth >= DEPTH_MAX:
             raise _Wrong(token.position, f"more than {DEPTH_MAX} parentheses inside each other")

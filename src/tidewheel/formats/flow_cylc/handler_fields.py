@@ -167,7 +167,7 @@ class _Shell:
         if self._in_comment:
             return ""
         if self._escaped or self._before == "$":
-            self._refuse(f"a {'backslash' if self._escaped else 'dollar'} stands before it")
+            self._refuse(f"a {'backslash' if self._escaped else 'dollar'} is before it")
         if frame.braces is not None:
             self._refuse("${…} can be arithmetic")
         self._before = ""
@@ -175,7 +175,7 @@ class _Shell:
             self._add(_MARK)
             return _reference(variable(match), frame.quote)
         if self._depth:
-            self._refuse("it would be read by a third shell")
+            self._refuse("a third shell would read it")
         text = self._inner_of(frame).place(match, variable)
         frame.word = (frame.word or "") + _MARK
         return _literal(text, frame.quote)
@@ -313,7 +313,7 @@ class _Shell:
         """Adds a letter that this shell may expand, such as $ or *."""
         special = "$`" if frame.quote else "$`*?[{~"
         if letter in special and self._is_script(frame):
-            self._refuse("the text of a second shell is put together from something else")
+            self._refuse("the text that a second shell runs has an expansion, such as $NAME")
         self._add(letter)
 
     def _add(self, letters: str) -> None:
@@ -332,7 +332,7 @@ class _Shell:
         if not frame.is_target:
             frame.words.append(frame.word)
         elif frame.copies and not _DESCRIPTOR.fullmatch(frame.word):
-            self._refuse("the file behind >& is expanded twice (use > FILE 2>&1)")
+            self._refuse("the file after >& is expanded twice (use > FILE 2>&1)")
         frame.word, frame.is_target, frame.copies = None, False, False
 
     def _end_command(self, frame: _Frame) -> None:
@@ -366,7 +366,7 @@ def _danger(words: Sequence[str], *, in_test: bool) -> str:
     for word in words:
         match = _ASSIGNMENT.match(word)
         if match and _MARK in word and _POWERFUL.fullmatch(match[1]):
-            return f"{match[1]} says what is run"
+            return f"{match[1]} can change what is run"
     called, is_wrapped = _called(words)
     if not called:
         return ""
@@ -392,7 +392,7 @@ def _danger_of_words(called: Sequence[str], name: str) -> str:
         if before[:1] in ("$", "`") and _SCRIPT_FLAG.fullmatch(word):
             return f"{before} may be a shell"
         if _MARK in word and before in _COMMAND_OPTIONS and name not in _MAILERS:
-            return f"it stands behind {before}, which may be a command"
+            return f"it is the value of {before}, which may be a command"
     if "-v" in called and name in ("printf", "test", "["):
         return f"{name} -v evaluates a name"
     return ""

@@ -216,7 +216,7 @@ NAMESPACE = SectionSpec(
                 "default run length": duration("simulation.run_seconds", 10.0),
                 "speedup factor": ItemSpec(ValueKind.NUMBER, to="simulation.speedup_factor"),
                 "time limit buffer": idle(
-                    "a job that is played has no time limit", ValueKind.DURATION
+                    "a simulated job has no time limit", ValueKind.DURATION
                 ),
                 "fail cycle points": texts("simulation.fail_points"),
                 "fail try 1 only": boolean("simulation.fail_first_try_only", True),
@@ -263,7 +263,7 @@ NAMESPACE = SectionSpec(
                 "message": text("polling.message"),
                 "alt-cylc-run-dir": text("polling.run_directory"),
                 "verbose mode": idle(
-                    "what was asked and found is always shown", ValueKind.BOOLEAN
+                    "each poll and its result are always shown", ValueKind.BOOLEAN
                 ),
             }
         ),

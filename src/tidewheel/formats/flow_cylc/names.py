@@ -50,7 +50,7 @@ def task_name_problem(name: str) -> str:
 
 def output_name_problem(name: str) -> str:
     if name in RESERVED_OUTPUTS:
-        return "that word has a meaning of its own; choose another"
+        return "this word is reserved; choose another"
     return _problem(name, _OUTPUT, "outputs", "have letters, digits, _ and -")
 
 
@@ -60,12 +60,12 @@ def message_problem(message: str) -> str:
     A colon is only for a severity in front: `WARNING: text`.
     """
     if not message:
-        return "write the text that the job sends when it has made the output"
+        return "write the message that the job sends for this output"
     first, colon, _ = message.partition(":")
     if colon and not re.fullmatch(r"\w+", first):
         return "a colon may only follow the first word, which is then a severity"
     if message in QUALIFIERS:
-        return "that is the message of a standard output; choose another"
+        return "this is the message of a built-in output such as succeeded; choose another"
     if message.startswith(RESERVED_PREFIX):
         return f"messages that begin with {RESERVED_PREFIX} are reserved"
     return ""
@@ -214,11 +214,11 @@ class Parameters:
         used = list(references(pieces))
         dynamic = [one for one in used if one.name in self.lists]
         if len(dynamic) > 1:
-            seen = f"{_shown(text)} is made of two lists"
-            raise BadParameter(seen, "one parameter of a task may be a list", "mapped-task")
+            seen = f"{_shown(text)} uses two lists"
+            raise BadParameter(seen, "a task can use only one list", "mapped-task")
         rest = str(pieces[-1]).partition("(")[0]  # in [[special tasks]]: foo<m>(PT1H)
         if dynamic and (used[-1] is not dynamic[0] or rest):
-            seen = f"{_shown(text)}: <{dynamic[0].name}> does not stand at the end of the name"
+            seen = f"{_shown(text)}: <{dynamic[0].name}> is not at the end of the name"
             hint = f"write it last, as in run<m,{dynamic[0].name}>"
             raise BadParameter(seen, hint, "mapped-task")
 
@@ -306,7 +306,7 @@ def fill_template(template: str, values: Mapping[str, Value]) -> str:
     """Returns a template such as `_m%(m)02d` with values; BadParameter for any other `%`."""
     for name in _TEMPLATE_FIELD.findall(template):
         if name not in values:
-            raise BadParameter(f"template {template!r} shows {name!r}, which has no value here")
+            raise BadParameter(f"template {template!r} uses {name!r}, which has no value here")
     if _TEMPLATE_FIELD.sub("", template).replace("%%", "").count("%"):
         hint = "write fields as %(name)s or %(name)03d, and a percent sign as %%"
         raise BadParameter(f"template {template!r} contains a % that is not a field", hint)

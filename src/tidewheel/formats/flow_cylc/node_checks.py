@@ -105,7 +105,7 @@ class SectionChecks:
             if given and values.get("platform"):
                 code, seen = (
                     "platform-conflict",
-                    f"{here}[{name}]{item} cannot stand beside platform",
+                    f"{here}[{name}]{item} cannot be set together with platform",
                 )
                 self._findings.error(code, seen, "remove it", section, name, item)
             elif given and not self._legacy_warned and given != "localhost":
@@ -145,7 +145,7 @@ def _check_messages(node: NodeDef, findings: Findings) -> None:
         if other != name:
             both = f"outputs {other!r} and {name!r} of {node.name!r}"
             seen = f"{both} have the same message {message!r}"
-            hint = "give each output a message of its own"
+            hint = "give each output a different message"
             findings.error("duplicate-message", seen, hint, node.position)
 
 
@@ -179,7 +179,7 @@ def _check_handlers(
         problem = handler_problem(command, names)
         if problem:
             seen = f"event handler {command!r} of {whose}: {problem}"
-            hint = "known are " + ", ".join(f"%({name})s" for name in sorted(names))
+            hint = "expected fields are " + ", ".join(f"%({name})s" for name in sorted(names))
             findings.error(BAD_HANDLER, seen, hint, place)
         elif not FIELD.search(command) and handler_problem(f"{command} %(event)s", names):
             why = "is called without arguments, since they could be run as commands"
@@ -188,7 +188,7 @@ def _check_handlers(
             findings.warning("handler-arguments", seen, hint, place)
         elif field := quoted_field(command):
             seen = f"event handler {command!r} of {whose} has {field} within quotes"
-            hint = "here no shell ever reads the value; in Cylc it has quotes of its own, too"
+            hint = "remove the quotes: values are filled in safely, and Cylc adds its own"
             findings.note("handler-quotes", seen, hint, place)
 
 

@@ -199,7 +199,7 @@ class Namespaces:
             if count > NAMESPACES_MAX:
                 seen = f"with this heading there are {count} tasks and families"
                 most = f"{seen}; at most {NAMESPACES_MAX} are accepted"
-                hint = "use fewer values of parameters"
+                hint = "use fewer parameter values"
                 self.findings.error("too-many-namespaces", most, hint, section)
                 return True
         grow(count)

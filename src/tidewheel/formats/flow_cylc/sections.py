@@ -149,8 +149,10 @@ class _Parser:
         path = self._path
         if depth > len(path):
             parent, allowed = path[-1].name, len(path)
-            seen = f"this heading is {depth} levels deep, but " + (
-                f"[{parent}] above it is {allowed - 1}" if parent else "none is above it"
+            seen = f"this heading is at level {depth}, but " + (
+                f"[{parent}] above it is at level {allowed - 1}"
+                if parent
+                else "no heading is above it"
             )
             hint = f"write {'[' * allowed}{name}{']' * allowed}, or add the missing heading"
             self._error("skipped-level", seen, hint, index)
@@ -310,7 +312,7 @@ class _Parser:
         if not quotes or line.count(quotes) > 1 or "=" in line.partition(quotes)[0]:
             return "", index + 1
         closed = f"is closed by {quotes} {self._in_line(last)}"
-        seen = f"the text of {name!r} {closed}, but nothing opens it"
+        seen = f"the text of {name!r} {closed}, but has no opening quotes"
         self._error("unopened-quotes", seen, f"write {name} = {quotes}", index)
         body = [quotes, *self._lines[index + 1 : last], line.partition(quotes)[0] + quotes]
         return "\n".join(body), last + 1
@@ -330,7 +332,7 @@ class _Parser:
     def _check_after(self, line: str, column: int, index: int) -> None:
         rest = line[column:].strip()
         if rest and not rest.startswith("#"):
-            seen = f"after the closing quotes stands {rest!r}"
+            seen = f"{rest!r} follows the closing quotes"
             self._error("text-after-quotes", seen, "only a comment may follow", index)
 
     def _bad_line(self, index: int, line: str) -> None:

@@ -408,7 +408,7 @@ class _Reader:
         from_lists = {name: one for name, one in values.items() if isinstance(one, ListSource)}
         for name in list(from_lists):
             if name[-1:].isdigit():
-                seen = f"[task parameters]{name}: a parameter made of a list ends with a digit"
+                seen = f"[task parameters]{name}: the name of a list ends with a digit"
                 hint = f"its elements are called _{name}0, _{name}1, …; choose another name"
                 where = (self._root, "task parameters", name)
                 self._findings.error("mapped-task", seen, hint, *where)

@@ -49,7 +49,7 @@ _PYTHON_KEY = pattern(rb"\btidewheel\b[^\0]*\bWorkflow\(")
 _OTHER_KINDS = {
     "a SIP definition": (
         re.compile(r"\s*[\"']?(schema_version|stages)[\"']?\s*:"),
-        "NAME.yaml, NAME.yml or NAME.json; a template has .j2 behind that",
+        "NAME.yaml, NAME.yml or NAME.json, and add .j2 for a template",
     ),
     "Python": (re.compile(r"(from|import)\s+tidewheel\b"), "NAME.py"),
 }
@@ -156,7 +156,7 @@ def _is_another_kind(source: SourceText, findings: Findings) -> bool:
             return False
         for kind, (looks, ending) in _OTHER_KINDS.items():
             if looks.match(line):
-                taken = f"a file called {source.files[0]} is taken for a {FLOW_FILE}"
+                taken = f"a file called {source.files[0]} is read as a {FLOW_FILE}"
                 seen = f"this reads like {kind}, but {taken}"
                 hint = f"call it {ending}"
                 findings.error("definition-file-kind", seen, hint, source.position(index))
@@ -165,7 +165,7 @@ def _is_another_kind(source: SourceText, findings: Findings) -> bool:
 
 
 def _refuse_old_file(position: Position, findings: Findings) -> None:
-    seen = f"{OLD_FLOW_FILE} is the name of Cylc 7, whose rules are not supported"
+    seen = f"{OLD_FLOW_FILE} is a file of Cylc 7, whose rules are not supported"
     later = "the other changes are then reported line by line"
     hint = f"rename the file to {FLOW_FILE}; {later}"
     findings.error("old-file-name", seen, hint, position)

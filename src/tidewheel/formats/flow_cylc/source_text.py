@@ -90,7 +90,7 @@ class SourceFolder:
             target = (self.path / name).resolve()
         except (OSError, RuntimeError):  # a loop of symbolic links
             raise BadSource(
-                "not-a-file", f"{name} cannot be followed to a file", "", asked_at
+                "not-a-file", f"the symbolic links of {name} lead to no file", "", asked_at
             ) from None
         if not target.is_relative_to(self.path):
             seen = f"{name} is outside of the workflow's folder"
@@ -268,9 +268,8 @@ class Inlined:
             return True
         if wanted in within:
             circle = " -> ".join([*within[within.index(wanted) :], wanted])
-            self.findings.error(
-                "include-loop", f"files include each other: {circle}", "remove one", position
-            )
+            seen, hint = f"files include each other: {circle}", "remove one %include"
+            self.findings.error("include-loop", seen, hint, position)
             return True
         self.includes += 1
         if self.includes > INCLUDES_MAX or len(within) > INCLUDE_DEPTH_MAX:

@@ -42,13 +42,13 @@ def read_mapped(
         found[name] = definition.MappedOver(parameter, task, value, most)
         problem = _mapping_problem(nodes, name, found[name], placed, policy)
         if problem is None and name in sequential:
-            seen = f"{name} is sequential: each element would wait for one at another point"
-            problem = seen, "lists at two points need not be alike: leave it out"
+            seen = f"{name} is sequential: elements would wait for those at another point"
+            problem = seen, "lists at two points can differ: do not make it sequential"
         if problem is not None:
             findings.error("mapped-task", *problem, position)
     count = sum(over.elements_max for over in found.values())
     if count > ELEMENTS_TOGETHER_MAX:
-        seen = f"mapped tasks may have {count} elements at a point"
+        seen = f"all mapped tasks together may have {count} elements at a point"
         hint = f"at most {ELEMENTS_TOGETHER_MAX} are accepted: give lists a smaller max"
         findings.error("too-many-tasks", seen, hint, placed.get(next(iter(found)), NOWHERE))
     heads: dict[str, str] = {}
@@ -83,20 +83,21 @@ def _mapping_problem(
     policy: definition.Policy,
 ) -> tuple[str, str] | None:
     if policy is definition.CYLC8:
-        return f"{name}: Cylc 8 has no parameters made of lists", "leave out --compat cylc8"
+        return f"{name}: Cylc 8 has no mapped tasks", "leave out --compat cylc8"
     if over.source not in placed:
         seen = (
-            f"{name} is made of {over.source}.{over.value}, and the graph has no {over.source}"
+            f"{name} is mapped over {over.source}.{over.value}, but the graph has no "
+            f"{over.source}"
         )
         return seen, meant(over.source, placed, f"add {over.source} => {name} to the graph")
     source = nodes.get(over.source)
     if source is not None and source.workflow:
-        seen = f"{name} is made of {over.source}.{over.value}, and {over.source} is a run"
+        seen = f"{name} is mapped over {over.source}.{over.value}, but {over.source} is a run"
         return seen, f"let a task after {over.source} return the list"
     mapped = nodes.get(name)
     is_played = source is not None and source.run_mode is definition.RunMode.SKIP
     if is_played and not (mapped is not None and mapped.run_mode is definition.RunMode.SKIP):
-        seen = f"{name} is made of {over.source}.{over.value}, and {over.source} is skipped"
+        seen = f"{name} is mapped over {over.source}.{over.value}, but {over.source} is skipped"
         return seen, "a task that is skipped returns no list"
     return None
 

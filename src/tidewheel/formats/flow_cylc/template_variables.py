@@ -115,7 +115,7 @@ def _literal(name: str, text: str, findings: Findings, position: Position) -> li
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         seen = f"template variable {name} is {_shown(text)}, which is not a Python literal"
         hint = (
-            f"a text needs quotes of its own; in a shell write: -s \"{name}='{text}'\""
+            f"a string needs quotes inside the shell's quotes: -s \"{name}='{text}'\""
             if text.replace("_", "").replace("-", "").isalnum()
             else "expected numbers, 'texts', True, False, None, lists, tuples and dicts"
         )

@@ -229,7 +229,7 @@ class _Upgrader:
             elif isinstance(present, Section):
                 present.entries = {**old.entries, **present.entries}
         elif present is not None:
-            self._warn(shown, f"has no effect beside {new}", "remove it", old)
+            self._warn(shown, f"has no effect, since {new} is set, too", "remove it", old)
         else:
             text = change.convert(old.text) if change.convert is not None else old.text
             shown_value = f" = {text}" if change.convert is not None else ""
@@ -250,7 +250,7 @@ class _Upgrader:
             return
         del scheduling.entries["dependencies"]
         if "graph" in scheduling.entries:
-            seen = "[scheduling][dependencies] cannot stand beside [scheduling][graph]"
+            seen = "[scheduling][dependencies] cannot be used together with [scheduling][graph]"
             hint = "move its graphs to [scheduling] [[graph]]"
             self._findings.error("obsolete", seen, hint, old)
             return

@@ -79,7 +79,7 @@ def unquoted(raw: str) -> str:
     match = (_LONG.get(quotes) or _SHORT[quotes]).match(raw)
     if match is None:
         seen = f"the quotes of {_shown(raw)} are not closed, or something follows them"
-        raise BadValue(seen, f"close it with {quotes}; only a comment may follow")
+        raise BadValue(seen, f"close the text with {quotes}; only a comment may follow")
     return match[1]
 
 
@@ -157,7 +157,7 @@ def _duration_advice(text: str) -> str:
     if _DURATION.fullmatch(timed):
         return f"write {timed}: ISO 8601 puts a T before hours, minutes and seconds"
     if times := _TIMES.fullmatch(text):
-        return f"three of them are 3*PT1M: write {times[1]}*{times[2]}"
+        return f"write {times[1]}*{times[2]}, as in 3*PT1M for PT1M three times"
     return DURATION_ACCEPTED
 
 
@@ -213,7 +213,7 @@ def read_names(raw: str) -> object:
     names = list_items(raw)
     for name in names:
         if " " in name and "<" not in name:
-            raise BadValue(f"{name!r} is one item of the list", "separate names by commas")
+            raise BadValue(f"{name!r} is read as one name", "separate names by commas")
     return tuple(names)
 
 
@@ -283,8 +283,8 @@ def read_parameter(raw: str) -> object:
         return ListSource(match["task"], match["value"], most)
     if _LIST_ELSEWHERE.fullmatch(plain_text(raw)):
         raise BadValue(
-            f"{raw.strip()[:60]!r} takes a list of another point",
-            "write TASK.NAME; a list that is made once is passed on by a task at each point",
+            f"{raw.strip()[:60]!r} names a list of another point",
+            "write TASK.NAME; to use one list at all points, let a task return it at each",
         )
     values: list[str | int] = []
     numbers_only = texts_only = False

@@ -487,8 +487,8 @@ def _nodes(
     for name, polled in graph_read.polled.items():
         node = nodes.get(name) or settings.implicit_node(name)
         if node.scripts.main:
-            seen = f"{name}<{polled}> waits for another workflow, and has a script of its own"
-            hint = "remove the script: waiting is all that such a task does"
+            seen = f"{name}<{polled}> waits for another workflow, and also has a script"
+            hint = "remove the script: such a task only waits"
             findings.error("polling-task-with-script", seen, hint, node.position)
         nodes[name] = replace(node, polling=replace(node.polling, target=polled))
     return nodes

@@ -51,7 +51,7 @@ def read_xtrigger(text: str) -> XtriggerCall:
         if unknown := [one for one in _TEMPLATE.findall(value) if one not in TEMPLATE_NAMES]:
             known = ", ".join(f"%({one})s" for one in sorted(TEMPLATE_NAMES))
             raise BadValue(
-                f"%({unknown[0]})s is not known in an xtrigger", f"known are {known}"
+                f"%({unknown[0]})s is not known in an xtrigger", f"expected one of {known}"
             )
         if name is not None:
             if not name.isidentifier():
@@ -169,7 +169,7 @@ def check_call(
         call, OLD_WORKFLOW_STATE
     )
     if problem and is_old:
-        seen = f"xtrigger {label!r} calls workflow_state as before Cylc 8.3"
+        seen = f"xtrigger {label!r} calls workflow_state in the form before Cylc 8.3"
         hint = "write workflow_state(workflow//point/task:output)"
         findings.warning("obsolete", seen, hint, place)
     elif problem:

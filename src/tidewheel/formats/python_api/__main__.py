@@ -18,7 +18,7 @@ def main(home: str, task: str) -> None:
         if workflow.function(task) is not None:
             _run(workflow, task)
             return
-    sys.exit(f"{home} has no workflow with a function that is the task {task!r}")
+    sys.exit(f"{home} has no workflow with a function for the task {task!r}")
 
 
 def _run(workflow: Workflow, task: str) -> None:

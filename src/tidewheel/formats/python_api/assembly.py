@@ -71,7 +71,7 @@ def read_points(
     if texts.cycling_mode.text != INTEGER and not (
         texts.initial_point or options.points.initial
     ):
-        seen = "the workflow has dates for points and no first one"
+        seen = "the cycle points of the workflow are dates, and there is no initial one"
         hint = 'write Workflow(…, initial="20300101T00Z"), or leave out cycling= for numbers'
         findings.error("no-initial-point", seen, hint, texts.cycling_mode.position)
         return None
@@ -113,8 +113,8 @@ class StatementReader:
                 word = str(output).replace("-", "_")
                 self.findings.error(
                     "mapped-task",
-                    f"{name}.{word} does not say how many elements of {token.text}",
-                    f"keep what {name}.map(…) returned, and write results.any.{word} or "
+                    f"{name}.{word} does not say if all or any of {token.text} are meant",
+                    f"write results = {name}.map(…), and then results.any.{word} or "
                     f"results.all.{word}",
                     token.position,
                 )
@@ -248,7 +248,7 @@ class Resolver:
     def node(self, name: str) -> definition.NodeDef:
         declared, lineage = self._declared[name], self._families.lineages[name]
         if name in self._functions and "script" in declared.values:
-            seen = f"{name} has a function, and a script or a command beside it"
+            seen = f"{name} has a function, and a script or a command as well"
             self._findings.error("two-scripts", seen, "keep one of them", declared.position)
         groups = self._inheritance.of(lineage[1:]).extended([self.own_values(name)]).groups
         return definition.NodeDef(
@@ -386,7 +386,7 @@ def check_idle(definition: definition.WorkflowDef, graph: Graph, findings: Findi
         guess = f"did you mean {meant}? Or " if meant else ""
         seen = f"{name} has no function and no script: it would succeed without doing anything"
         hint = (
-            f"{guess}give it one, or say that it only joins others: "
+            f"{guess}give it a function or a script; if it only joins other tasks, write "
             f'flow.task("{name}", run_mode="skip")'
         )
         findings.error("idle-task", seen, hint, node.position)

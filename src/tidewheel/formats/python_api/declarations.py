@@ -49,7 +49,7 @@ class Output(TermLeaf):
         """Returns this output as optional: the task is complete without it (flow.cylc: `?`)."""
         if self.mention.output == outputs.FINISHED:
             raise BadStatement(
-                f"{self}.optional asks for either end already", "leave out .optional"
+                f"{self}.optional already means success or failure", "leave out .optional"
             )
         return Output(self.ledger, replace(self.mention, optional=True))
 
@@ -84,12 +84,12 @@ class Outputs(Output):
         """
         if self.mention.is_family:
             joined = f"{self.mention.reach}_of(*(one.output({name!r}) for one in members))"
-            seen = f"{self}.output({name!r}) asks for a family's own output"
-            raise BadStatement(seen, f"join the members: {joined}")
+            seen = f"{self}.output({name!r}): a family has no such output"
+            raise BadStatement(seen, f"use the outputs of its members: {joined}")
         if self.mention.reach:
-            seen = f"{self}.output({name!r}) asks for an output of its own of several elements"
+            seen = f"{self}.output({name!r}): output() does not follow .all or .any"
             base = Mention(self.mention.name, offset=self.mention.offset)
-            raise BadStatement(seen, f"write {base}.output({name!r}), which means all of them")
+            raise BadStatement(seen, f"write {base}.output({name!r}), which means all elements")
         mention = replace(self.mention, output=outputs.standard_name(name))
         return Output(self.ledger, mention)
 
@@ -280,10 +280,10 @@ def _at(node: Named, offset: object) -> Mention:
     if offset == 0:
         return node.mention
     if not node.ledger.is_integer:
-        seen = f"{node}[{offset}] counts points, and those of this workflow are dates"
+        seen = f"{node}[{offset}] is a number, but the cycle points of this workflow are dates"
         raise BadStatement(seen, f'write an interval: {node}["-P1D"], {node}["-PT6H"]')
     if offset > 0:
-        seen = f"{node}[{offset}] may be {offset} later or the point {offset}"
+        seen = f"{node}[{offset}] could mean {offset} points later or the point {offset}"
         raise BadStatement(seen, f'write {node}["+P{offset}"] or {node}["{offset}"]')
     return replace(node.mention, offset=f"-P{-offset}")
 

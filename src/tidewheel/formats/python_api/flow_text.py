@@ -46,8 +46,8 @@ _SPECIAL_ITEMS = {
 }
 assert _SPECIAL_ITEMS.keys() == SPECIAL.keys()
 _HEAD = f"""{PLAIN}
-# Made from the workflow {{name}} in {{file}}, which was executed for that. To change it, change
-# that file and give it anew: tidewheel reload RUN, tidewheel register.
+# Generated from the workflow {{name}} by executing {{file}}. To change it, edit that file,
+# then run: tidewheel reload RUN, or tidewheel register.
 """
 
 
@@ -79,7 +79,7 @@ def checked_text(text: str, definition: WorkflowDef, options: ReadOptions, folde
     try:
         lines = decoded(text.encode(), FLOW_FILE).splitlines()
     except (BadSource, UnicodeEncodeError) as error:
-        seen = f"{definition.name} cannot be kept: it has a text that no file can hold: {error}"
+        seen = f"{definition.name} cannot be stored: no file can hold a text in it: {error}"
         findings.error("not-written", seen)
         raise InvalidDefinition(definition.name, findings.sorted()) from None
     source = SourceText.as_written(folder, (FLOW_FILE,), lines)
@@ -91,8 +91,8 @@ def checked_text(text: str, definition: WorkflowDef, options: ReadOptions, folde
     if differing and not findings.has_errors:
         findings.error(
             "not-written",
-            f"{definition.name} cannot be kept: {', '.join(differing)} cannot be written in a "
-            "flow.cylc as they are",
+            f"{definition.name} cannot be stored: {', '.join(differing)} cannot be written "
+            "in a flow.cylc without a change",
             "look for triple quotes of both kinds, and for control characters, in its texts",
         )
     if findings.has_errors:

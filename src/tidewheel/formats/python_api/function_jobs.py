@@ -159,9 +159,10 @@ def _hand_on(function: TaskFunction, answer: object, *, is_taken: bool) -> None:
     except (TypeError, ValueError, OverflowError) as error:
         if is_taken:
             raise TypeError(
-                f"the function {function.__name__} returned what JSON cannot hold: {error}"
+                f"the function {function.__name__} returned a value that JSON cannot hold: "
+                f"{error}"
             ) from None
-        sys.stdout.write(f"the value of {function.__name__} is not kept: {error}\n")
+        sys.stdout.write(f"what {function.__name__} returned is not stored: {error}\n")
         return
     Path(os.environ[OUTPUTS]).write_text(said, encoding="utf-8")
 

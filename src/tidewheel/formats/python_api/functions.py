@@ -55,7 +55,7 @@ def check_function(function: TaskFunction) -> None:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise BadStatement(
             f"the function {where} has a 'yield' in it: called as a task, it would do nothing",
-            "write the loop inside of it, and no 'yield'",
+            "run the whole loop inside the function, without 'yield'",
         )
     for name, one in inspect.signature(function).parameters.items():
         if one.kind is one.POSITIONAL_ONLY:
@@ -82,7 +82,7 @@ def script_of(function: TaskFunction, task: str, folder: Path) -> str:
 
 # ---- arguments, when the workflow is defined ----
 
-_TWO_TASKS = "make it two tasks: a function may be the task of both"
+_TWO_TASKS = "make two tasks: both can use the same function"
 
 
 class TaskValue(TermLeaf):
@@ -93,7 +93,7 @@ class TaskValue(TermLeaf):
     def __init__(self, ledger: StatementLog, mention: Mention, value_name: str) -> None:
         super().__init__(ledger, mention)
         if not _VALUE_NAME.fullmatch(value_name):
-            seen = f"{self.mention}.value({value_name!r}) names no value"
+            seen = f"{self.mention}.value({value_name!r}) is not a valid name of a value"
             raise BadStatement(seen, "names have letters, digits, _ and -")
         self.value_name = value_name
 
@@ -120,7 +120,7 @@ def _given(
     function = task.ledger.functions.get(task.name)
     if function is None:
         seen = f"{task} is called with arguments, and has no function"
-        raise BadStatement(seen, f"put @flow.task above a function {task}, or join it by >>")
+        raise BadStatement(seen, f"put @flow.task above a function {task}, or order it with >>")
     signature = inspect.signature(function)
     try:
         given = signature.bind(*args, **keywords).arguments
@@ -166,8 +166,8 @@ def bind_map(
     ledger = task.ledger
     function = ledger.functions.get(task.name)
     if not args and not keywords:
-        seen = f"{task}.map() says no list"
-        raise BadStatement(seen, f"give the task that returns it: {task}.map(find())")
+        seen = f"{task}.map() is given no list"
+        raise BadStatement(seen, f"give it the task that returns the list: {task}.map(find())")
     name, first = next(iter(keywords.items())) if not args else ("", args[0])
     source = _source(task, first)
     if function is None:
@@ -182,7 +182,7 @@ def bind_map(
     name = name or next(iter(given))
     if elements_max is not None and "max" in inspect.signature(function).parameters:
         seen = f"{task}.map(max=…): the function {task} has a parameter max, too"
-        raise BadStatement(seen, "call that parameter otherwise")
+        raise BadStatement(seen, "rename that parameter of the function")
     over = _list_of(task, source, name, elements_max)
     _check_one_list(task, over, given)
     _set_mapped(task, MappedCall(over, name, is_element=source.mention.name == over.source))
@@ -192,22 +192,20 @@ def bind_map(
 def _source(task: Task, value: object) -> TermLeaf:
     """Returns the task that the first argument of `map` names; BadStatement if it is none."""
     if not _is_term(value):
-        seen = f"{task}.map({value!r:.60}) is given no task that returns a list"
-        hint = "write a task that returns it, and give what it is called with: "
+        seen = f"{task}.map({value!r:.60}): expected a task that returns a list"
+        hint = "write a task that returns the list, and give the call of this task to map: "
         example = (
             f"@flow.task above 'def find(): return {value!r:.60}', then {task}.map(find())"
         )
         raise BadStatement(seen, hint + example)
     source = _checked(task, "…", value)
     if source.mention.offset is not None:
-        seen = f"{task}.map({source}): the list is one of another point"
-        hint = (
-            f"map over a list of the same point: let a task return it again that takes {source}"
-        )
+        seen = f"{task}.map({source}): the list belongs to another cycle point"
+        hint = f"write a task that takes {source} and returns it, and map over that task"
         raise BadStatement(seen, hint)
     if source.mention.reach:
-        seen = f"{task}.map({source}) asks for all elements at once"
-        raise BadStatement(seen, f"leave it out: {task}.map({source.mention.name})")
+        seen = f"{task}.map({source}) maps over all elements at once"
+        raise BadStatement(seen, f"write {task}.map({source.mention.name})")
     return source
 
 
@@ -230,8 +228,8 @@ def _list_of(
             raise BadStatement(seen, f"name it: {task}.map(file={source})")
         over = known or _new_list(ledger, source, value, argument, is_fixed=not has_function)
     if argument and not has_function and argument != over.parameter:
-        seen = f"{task}.map({argument}=…): the element is ${{CYLC_TASK_PARAM_{over.parameter}}}"
-        hint = f"each list has one name; write {task}.map({over.parameter}=…)"
+        seen = f"{task}.map({argument}=…): an element of this list is called {over.parameter}"
+        hint = f"elements of one list have one name: write {task}.map({over.parameter}=…)"
         raise BadStatement(seen, hint)
     if elements_max is not None:
         _bound(task, over, elements_max)
@@ -246,14 +244,14 @@ def _new_list(
         read_parameter(f"{source.mention.name}.{value}")
     except BadValue:
         seen = f"{source.mention.name} cannot be the name of a task that returns a list"
-        raise BadStatement(seen, "let it begin with a letter from A to Z") from None
+        raise BadStatement(seen, "begin the name with a letter from A to Z") from None
     taken = {one.parameter for one in ledger.lists.values()} | TASK_PARAMETERS.entries.keys()
     name = _NO_VARIABLE.sub("_", argument)
     if is_fixed and (name != argument or name in taken or name[-1:].isdigit()):
         seen = f"the elements of {source} cannot be called {argument}"
-        why = "that name is taken" if name in taken else "a digit would be its last letter"
-        why = why if name == argument else "it has letters that no variable can have"
-        raise BadStatement(seen, f"{why}; choose another")
+        why = "that name is taken" if name in taken else "its last character is a digit"
+        why = why if name == argument else "it has characters that no variable can have"
+        raise BadStatement(seen, f"{why}; choose another name")
     if name in taken:
         name = f"{name}_of_{_NO_VARIABLE.sub('_', source.mention.name)}"
     while name in taken or name[-1:].isdigit():
@@ -268,11 +266,11 @@ _NO_VARIABLE = re.compile(r"[^0-9A-Za-z_]")
 
 def _bound(task: Task, over: MappedList, elements_max: int) -> None:
     if isinstance(elements_max, bool) or not 0 < elements_max <= ELEMENTS_MAX:
-        seen = f"{task}.map(max={elements_max!r}) is not a valid bound"
+        seen = f"{task}.map(max={elements_max!r}) is not a valid maximum"
         raise BadStatement(seen, f"write how many elements there may be, 1 to {ELEMENTS_MAX}")
     if over.elements_max not in (None, elements_max):
         seen = f"{task}.map(max={elements_max}): the list has max={over.elements_max} already"
-        raise BadStatement(seen, "tasks that are mapped over one list have one bound")
+        raise BadStatement(seen, "tasks that are mapped over one list need the same max")
     over.elements_max = elements_max
 
 
@@ -286,7 +284,7 @@ def _check_one_list(task: Task, over: MappedList, given: Mapping[str, object]) -
         said = one.mention
         if call.over is not over or said.offset is not None or said.reach:
             seen = f"{task}.map({name}={one}): {one} are elements of another list or point"
-            hint = f"let a task gather what it returned, and give that: gathered({one})"
+            hint = f"write a task that gathers these values, and give its call: gathered({one})"
             raise BadStatement(seen, hint)
 
 
@@ -299,8 +297,8 @@ def _set_mapped(task: Task, call: MappedCall) -> None:
         seen = f"{task} is called once, and mapped over a list as well"
         raise BadStatement(seen, _TWO_TASKS)
     if any(one.source == task.name for one in ledger.lists.values()):
-        seen = f"{task}.map(…) stands behind a map over what {task} returns"
-        hint = f"give that one what this one returns: other.map({task}.map(…))"
+        seen = f"{task}.map(…) comes after another task is mapped over {task}"
+        hint = f"map the other task over the call: other.map({task}.map(…))"
         raise BadStatement(seen, hint)
     ledger.mapped[task.name] = call
 
@@ -324,11 +322,11 @@ def _check_given(task: Task, signature: inspect.Signature, given: Mapping[str, o
     """Raises BadStatement if a job could not give one of these arguments."""
     for name, value in given.items():
         if (one := signature.parameters[name]).kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
-            seen = f"{task} is given arguments for {one}, whose names no job would know"
-            raise BadStatement(seen, "name each parameter of the function")
+            seen = f"{task} is given arguments for {one}, but a job needs their names"
+            raise BadStatement(seen, "write each parameter of the function by name")
         if not _is_term(value) and _hides_a_task(value):
             seen = f"{task}({name}=…): a task is inside the value, where it is not recognized"
-            raise BadStatement(seen, "give each task as an argument of its own")
+            raise BadStatement(seen, "give each task as a separate argument")
 
 
 def _compared(given: Mapping[str, object]) -> dict[str, str]:
@@ -368,9 +366,9 @@ def read_arguments(
         given = ledger.arguments.get(name, {})
         position = declared.by_name[name].position
         if lacking := missing_arguments(function, given):
-            seen = f"the function {name} needs {', '.join(lacking)}, and is not given it"
+            seen = f"the function {name} is called without {', '.join(lacking)}"
             places = ", ".join("…" for _ in lacking)
-            hint = f"call it with tasks whose values it takes: {name}({places})"
+            hint = f"call it with the tasks that return these values: {name}({places})"
             findings.error("missing-argument", seen, hint, position)
         inputs = {one: value for one, value in given.items() if isinstance(value, TermLeaf)}
         for parameter, parent in inputs.items():
@@ -432,12 +430,12 @@ def _wrong_type(ledger: StatementLog, task: str, parameter: str, parent: TermLea
     if is_element(ledger, task, parameter):
         if returned in _PLAIN and returned is not list:
             hint = f"; name the list: {parent}.value(NAME)" if returned is dict else ""
-            return f"{parent} returns {_name(returned)}, and no list{hint}"
+            return f"{parent} returns {_name(returned)}, not a list{hint}"
         return _difference(f"an element of {parent} is", _inner(returned), parameter, taken)
     if not is_gathered(ledger, task, parent):
         return _difference(f"{parent} returns", returned, parameter, taken)
     if taken in _PLAIN and taken is not list:
-        return f"it gets a list of what {parent} returned, and {parameter} is {_name(taken)}"
+        return f"it gets a list of the values of {parent}, but {parameter} is {_name(taken)}"
     each = f"an element of {parameter}"
     return _difference(f"each {parent} returns", returned, each, _inner(taken))
 
@@ -447,7 +445,7 @@ def _difference(what: str, given: object, whom: str, taken: object) -> str:
         return ""
     if (given, taken) == (int, float):
         return ""
-    return f"{what} {_name(given)}, and {whom} is {_name(taken)}"
+    return f"{what} {_name(given)}, but {whom} is {_name(taken)}"
 
 
 def _inner(kind: object) -> object:

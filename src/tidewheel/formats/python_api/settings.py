@@ -103,7 +103,8 @@ def read_settings(
             near = get_close_matches(word, Settings.__annotations__, n=1)
             guess = f"did you mean {near[0]}=? " if near else ""
             known = ", ".join(Settings.__annotations__)
-            raise BadStatement(f"{who} has a setting {word}=", f"{guess}Known are {known}")
+            seen = f"{who} has the unknown setting {word}="
+            raise BadStatement(seen, f"{guess}expected one of {known}")
         try:
             values[_ITEMS.get(word, word)] = _read(word, value)
         except BadValue as bad:
@@ -153,7 +154,7 @@ def _read_section(spec: SectionSpec, value: object) -> Values:
         if entry is None:
             name, entry = str(key), spec.other
         if not isinstance(entry, ItemSpec):
-            hint = meant(name, spec.entries, f"known: {', '.join(spec.entries)}")
+            hint = meant(name, spec.entries, f"expected one of {', '.join(spec.entries)}")
             raise BadValue(f"there is no {name!r}", hint)
         values[name] = _read_item(entry, inner)
     return values

@@ -111,16 +111,17 @@ class StatementLog:
 
     def open(self, recurrence: str) -> None:
         if self.current is not None:
-            seen = f"the cycle {recurrence!r} begins inside of {self.current.recurrence!r}"
-            hint = "end the one before: each 'with flow.cycle(…)' stands by itself"
+            outer = self.current.recurrence
+            seen = f"the cycle {recurrence!r} begins inside the cycle {outer!r}"
+            hint = "end the outer cycle first: 'with flow.cycle(…)' cannot be nested"
             raise BadStatement(seen, hint)
         new = StatementSection(recurrence, written_at())
         self.current = self.sections.setdefault("".join(recurrence.split()), new)
 
     def expect_cycle(self, *sides: object) -> None:
         if self.current is None:
-            outside = f"stands outside of a cycle of the workflow {self.workflow!r}"
-            hint = "write it under 'with flow.cycle(\"P1\"):', or whichever recurrence it has"
+            outside = f"is outside of a cycle of the workflow {self.workflow!r}"
+            hint = "write it under 'with flow.cycle(\"P1\"):', or under another recurrence"
             raise BadStatement(f"{' >> '.join(map(str, sides))} {outside}", hint)
 
     def record(self, chain: Chain, instead_of: Chain | None = None) -> None:
@@ -350,13 +351,13 @@ def _check_alternatives(terms: list[Term]) -> None:
     for leaf in (leaf for term in terms for leaf in term.leaves()):
         if leaf.mention.kind is GraphTokenKind.XTRIGGER:
             raise BadStatement(
-                f"the xtrigger {leaf} stands beside '|'",
-                "a task waits for all of its xtriggers: join them with '&', or put the other "
-                "condition on a task of its own",
+                f"the xtrigger {leaf} is in an OR ('|')",
+                "a task waits for all of its xtriggers: use '&', or let a separate task wait "
+                "for the other condition",
             )
         if leaf.mention.suicide:
             raise BadStatement(
-                f"{leaf} stands beside '|'", "an arrow leads to all of its right side: use '&'"
+                f"{leaf} is in an OR ('|')", "an arrow leads to all tasks on its right: use '&'"
             )
 
 
@@ -376,17 +377,17 @@ def _checked(term: object, before: list[Term]) -> Term:
 def _check_right(side: object, left: Term) -> Term:
     """Returns the right side of an arrow; BadStatement if it cannot stand there."""
     if isinstance(side, Statement):
-        seen = f"a chain stands on the right: {left} >> ({side})"
+        seen = f"a chain is on the right of an arrow: {left} >> ({side})"
         raise BadStatement(seen, f"leave out the parentheses: {left} >> {side}")
     right = _checked(side, [left])
     if isinstance(right, Joined):
         if right.sign == OR:
-            hint = "an arrow leads to all of its right side: use '&', or one line for each"
-            raise BadStatement(f"'|' stands on the right of an arrow: {left} >> {right}", hint)
+            hint = "an arrow leads to all tasks on its right: use '&', or one line each"
+            raise BadStatement(f"'|' is on the right of an arrow: {left} >> {right}", hint)
         for term in right.terms:
             _check_right(term, left)
     elif isinstance(right, TermLeaf) and right.mention.kind is GraphTokenKind.XTRIGGER:
-        seen = f"the xtrigger {right} stands on the right of an arrow"
+        seen = f"the xtrigger {right} is on the right of an arrow"
         raise BadStatement(seen, f"an xtrigger can only be waited for: {right} >> task")
     return right
 
@@ -395,11 +396,11 @@ def _check_left(side: Term, *, leads_on: bool) -> None:
     for leaf in side.leaves():
         said = leaf.mention
         if said.suicide:
-            hint = f"'~' removes a task and goes with the right: condition >> {leaf}"
-            raise BadStatement(f"{leaf} stands on the left of an arrow", hint)
+            hint = f"'~' removes a task: write it on the right: condition >> {leaf}"
+            raise BadStatement(f"{leaf} is on the left of an arrow", hint)
         if said.is_family and not said.reach and leads_on:
-            seen = f"the family {leaf} on the left does not say what of its members"
-            raise BadStatement(seen, f"write {leaf}.all.succeeded, {leaf}.any.failed or so")
+            seen = f"the family {leaf} on the left of an arrow needs an output"
+            raise BadStatement(seen, f"write {leaf}.all.succeeded or {leaf}.any.succeeded")
         if said.kind is GraphTokenKind.XTRIGGER and not leads_on:
             raise BadStatement(f"{leaf} is an xtrigger", f"write {leaf} >> task")
 

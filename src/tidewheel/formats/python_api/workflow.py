@@ -328,7 +328,7 @@ def load_python(path: Path, findings: Findings) -> Workflow | None:
             if workflows
             else "the file defines no workflow"
         )
-        advice = "keep exactly one in a name of the file: flow = Workflow(…)"
+        advice = "define exactly one workflow at the top level: flow = Workflow(…)"
         findings.error("no-workflow", message, advice, Position(str(path)))
         return None
     return workflows[0]

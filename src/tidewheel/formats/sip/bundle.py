@@ -58,7 +58,7 @@ def sources_in(
     definitions = [path for path in sorted(files) if is_definition(path)]
     if not definitions:
         hint = (
-            f"put a file that ends in {', '.join(SUFFIXES)} (or in one of them and .j2) beside "
+            f"put a file that ends in {', '.join(SUFFIXES)} (each also with .j2) beside "
             "the folder stages"
         )
         findings.error("no-definitions", "there is no definition", hint)
@@ -67,10 +67,10 @@ def sources_in(
 
 
 _PATHS = "paths are relative, as in stages/<id>/<version>/docker_compose.yaml"
-_ELSEWHERE = "keep data elsewhere, and name its place in a parameter"
+_ELSEWHERE = "store data elsewhere, and give its path in a parameter"
 _KINDS = (
-    f"a SIP definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; others are a "
-    "file in Python (.py), and a folder with a flow.cylc"
+    f"a SIP definition ends in {', '.join(SUFFIXES)} (each also with .j2); other definitions "
+    "are a Python file (.py) or a folder with a flow.cylc"
 )
 
 
@@ -87,7 +87,7 @@ def path_problem(path: str) -> str:
     if path.startswith("/"):
         return "it is absolute"
     if any(part in ("", ".", "..") for part in parts):
-        return "it leads elsewhere"
+        return "it has an empty part, '.' or '..'"
     if len(parts) > _DEPTH_MAX or any(len(part) > NAME_LENGTH_MAX for part in parts):
         return "it is too long"
     return ""
@@ -137,7 +137,8 @@ def read_folder(path: Path, findings: Findings) -> SipSource | None:
     """
     name = path.name
     if not file_name(name).is_known:
-        seen = f"{name} is not a definition: it ends in {path.suffix or 'no suffix'}"
+        ending = f"ends in {path.suffix}" if path.suffix else "has no suffix"
+        seen = f"{name} is not a definition: it {ending}"
         findings.error("definition-file-kind", seen, _KINDS, Position(name))
         return None
     reading = _Reading(path.parent, findings)
@@ -169,7 +170,7 @@ def find_definitions(path: Path, findings: Findings) -> list[Path]:
         names = sorted(entry.name for entry in entries if entry.is_file())
     found = [path / name for name in names if is_definition(name)]
     if not found:
-        hint = f"{_KINDS}; folders below are not searched"
+        hint = f"{_KINDS}; subfolders are not searched"
         findings.error("no-definitions", f"there is no definition in {path}", hint)
     return found
 
@@ -211,8 +212,8 @@ class _Reading:
     def _read_all(self, folder: str, depth: int) -> None:
         """Reads everything in a folder; nothing, if there is no such folder."""
         if depth > FOLDER_DEPTH_MAX:
-            hint = f"stages have at most {FOLDER_DEPTH_MAX} folders in each other"
-            self._refuse(folder, "folder-too-deep", f"{folder} lies too deep", hint)
+            hint = f"a stage has at most {FOLDER_DEPTH_MAX} levels of folders"
+            self._refuse(folder, "folder-too-deep", f"{folder} is nested too deeply", hint)
         self.check_way(folder)
         try:
             entries = sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
@@ -220,7 +221,7 @@ class _Reading:
             return
         except OSError as error:
             seen = f"{folder} cannot be read: {error.strerror}"
-            self._refuse(folder, "unreadable", seen, "give its reader the right to it")
+            self._refuse(folder, "unreadable", seen, "give your user permission to read it")
         self.folders.append(folder)
         for entry in entries:
             path = f"{folder}/{entry.name}"
@@ -249,7 +250,7 @@ class _Reading:
         except OSError as error:
             reason = (error.strerror or "it cannot be opened").lower()
             seen = f"{path} cannot be read: {reason}"
-            self._refuse(path, "unreadable", seen, "give its reader the right to it")
+            self._refuse(path, "unreadable", seen, "give your user permission to read it")
         with open(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
@@ -257,7 +258,7 @@ class _Reading:
             content = file.read(limit + 1)
         self._bytes += len(content)
         if len(content) > limit or self._bytes > SOURCE_BYTES_MAX:
-            most = f"{STAGE_FILE_BYTES_MAX} bytes, all of a definition {SOURCE_BYTES_MAX}"
+            most = f"{STAGE_FILE_BYTES_MAX} bytes, all files together {SOURCE_BYTES_MAX}"
             seen = f"{path} is too large: a file of a stage may have {most}"
             self.findings.error("file-too-large", seen, _ELSEWHERE, Position(path))
             raise Unreadable if self._bytes > SOURCE_BYTES_MAX else _Refused
@@ -278,7 +279,7 @@ class _Reading:
         raise _Refused
 
 
-_COPY = "copy what it leads to into the folder: only that is stored with the workflow"
+_COPY = "copy its target into the folder: only files in the folder are stored"
 
 
 def _stage_folders(root: Path) -> Iterator[str]:

@@ -140,7 +140,7 @@ def adjusted_compose(root: Node, warnings: Findings) -> Node:
                 key, "the compose file", "engines know the versions 2 and 3", warnings
             )
         elif key.text == "name":
-            why = "the containers of a stage have names of their own"
+            why = "tidewheel names the containers of a stage itself"
             _warn_dropped(key, "the compose file", why, warnings)
         elif key.text in _SECTIONS and is_null(value):
             _warn_dropped(key, "the compose file", "it has no value", warnings)
@@ -172,7 +172,7 @@ def _adjusted_service(service: Node, warnings: Findings) -> Node:
             moved += out
             kept.append(entry._replace(value=deploy))
         elif key.text == "build" and has_image:
-            why = "a stage builds no image; it takes the image that it names"
+            why = "a stage does not build images; it uses the one under image"
             _warn_dropped(key, "a service", why, warnings)
         elif key.text != "image" and is_null(value) and not value.printed:
             _warn_dropped(key, "a service", "it has no value", warnings)
@@ -196,17 +196,19 @@ def _adjusted_deploy(
                 kept.append(entry)
             continue
         if key.text in there:
-            _warn_dropped(key, "deploy", "the service itself has it, too", warnings)
+            _warn_dropped(key, "deploy", "the service itself has this key, too", warnings)
             continue
-        seen = f"deploy has the key {key.text!r}, which engines know only of the service itself"
-        hint = "it is taken as the service's: move it out of deploy"
+        seen = (
+            f"deploy has the key {key.text!r}, which engines accept only on the service itself"
+        )
+        hint = "it is used as a key of the service: move it out of deploy"
         warnings.warning("compose-key", seen, hint, key.position)
         moved.append(entry)
     return replace(deploy, entries=tuple(kept)), moved
 
 
 def _warn_dropped(key: Scalar, where: str, why: str, warnings: Findings) -> None:
-    seen = f"{where} has the key {key.text!r}: {why}, so it is left out"
+    seen = f"{where} has the key {key.text!r}: {why}, so it is ignored"
     warnings.warning("compose-key", seen, "remove it", key.position)
 
 
@@ -252,7 +254,7 @@ def check_compose(
             _check_service(service, what, errors, warnings)
         else:
             seen = f"{what} is {'empty' if is_null(service) else KINDS[type(service)]}"
-            hint = "write image: and what else it needs under its name"
+            hint = "write image: and the other keys of the service under its name"
             errors.error("compose-service", seen, hint, service.position)
     return True
 
@@ -301,12 +303,12 @@ def _check_image(image: Node | None, service: Fields, what: str, errors: Finding
         seen = f"{what} has no image"
         hint = "write image: name:tag"
         if service.get("build") is not None:
-            hint = "write image: name:tag of the image that was built; a stage builds none"
+            hint = "write image: name:tag of the built image; a stage does not build images"
         place = service.position if image is None else image.position
         errors.error("compose-image", seen, hint, place)
     elif isinstance(image, Scalar) and not _can_be_image(image):
         seen = f"{what} has the image {image.text[:60]!r}, which is not a valid image name"
-        hint = "write HOST/folder/name:tag; all but the host and the tag in small letters"
+        hint = "write HOST/folder/name:tag; write folder and name in lower case"
         errors.error("compose-image", seen, hint, image.position)
 
 
@@ -325,11 +327,11 @@ def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
         valueless = [one for one in texts if one.text and "=" not in one.text]
     for name in valueless:
         short = name.text[:60]
-        lost = "the container does not get it, since nothing is taken from the worker"
+        lost = "the container does not get it, not even from the worker"
         seen = f"the variable {short!r} of {what} has no value: {lost}"
-        hint = f"write {short}=VALUE; {short}= is an empty one"
+        hint = f"write {short}=VALUE, or {short}= for an empty value"
         if isinstance(node, Fields):
-            hint = "write the value; an empty one is ''"
+            hint = "write the value, or '' for an empty value"
         warnings.warning("compose-variable", seen, hint, name.position)
 
 
@@ -381,8 +383,8 @@ def _check_ends(node: Node | None, what: str, errors: Findings) -> None:
     try:
         shlex.split(filled(node.text).text)
     except ValueError:
-        seen = f"{what} has a quote without its other, or ends with a backslash"
-        hint = "write the other quote, or a list of words: [program, --option, value]"
+        seen = f"{what} has a quote that is not closed, or ends with a backslash"
+        hint = "close the quote, or write a list of words: [program, --option, value]"
         errors.error("compose-command", seen, hint, node.position)
 
 
@@ -419,9 +421,9 @@ def check_shell(words: Sequence[Node], what: str, word: str, warnings: Findings)
         if _CODE_OPTION.fullmatch(texts[place - 1]) and place < len(texts):
             code = words[place]
             if isinstance(code, Scalar) and code.printed:
-                seen = f"{what} has a value inside the code of a shell, where it can be code"
+                seen = f"{what} has a value inside shell code, where it could run as code"
                 hint = (
-                    "hand it over as a word of its own: "
+                    "pass it as a separate word: "
                     f"[bash, -c, 'echo \"{word}\"', bash, '{{{{ site }}}}']"
                 )
                 warnings.warning("shell-value", seen, hint, code.position)

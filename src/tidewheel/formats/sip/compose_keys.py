@@ -138,7 +138,7 @@ SIZE = _plain("a size such as 64m", WHOLE_TAG, NUMBER_TAG, TEXT_TAG, text=SIZE_T
 WHOLE_SIZE = _plain("a size such as 64m", WHOLE_TAG, TEXT_TAG, text=SIZE_TEXT)
 SIZE_IN_TEXT = _plain("a size such as 64M", TEXT_TAG, text=SIZE_TEXT)
 SIGNAL = _plain("a signal such as SIGTERM, or its number", TEXT_TAG, text=SIGNAL_TEXT)
-FOLDER = _plain("a path in the container, from / on", TEXT_TAG, text=FOLDER_TEXT)
+FOLDER = _plain("an absolute path in the container", TEXT_TAG, text=FOLDER_TEXT)
 TEXTS = ListOf("a list of texts", TEXT)
 TEXT_OR_TEXTS = OneOf("a text or a list of texts", (TEXT, TEXTS))
 WORDS = OneOf("a text or a list of texts", (TEXT, ListOf("a list of texts", TEXT, False)))
@@ -304,7 +304,7 @@ _ULIMIT = OneOf(
     (WHOLE_SAID, _keys("a ulimit", _all(WHOLE_SAID, "soft hard"), required="soft hard")),
 )
 # Of files beside the definition a stage has none there.
-_FILE = _plain("the path of a file on the worker's host, from / on", TEXT_TAG,
+_FILE = _plain("the absolute path of a file on the worker's host", TEXT_TAG,
                     text=re.compile("/.*", re.DOTALL))  # fmt: skip
 # One from the attempt's own folder neither: that is new, and empty.
 _HANDED_TEXT = re.compile(r"(/|~|\$\{(?!TIDEWHEEL_JOB_FILES)).*", re.DOTALL)
@@ -460,4 +460,4 @@ FILE = _keys(
 )
 
 # What people write and engines call otherwise.
-MEANT = {(SERVICE.words, "args"): "what the image is started with is command: [word, word]"}
+MEANT = {(SERVICE.words, "args"): "write command: [word, word] for its arguments"}

@@ -139,15 +139,15 @@ class ComposeChecker:
         """Returns a text with its variables; reports those that cannot be meant so."""
         found = filled(node.text)
         if found.is_wrong:
-            seen = f"{path} has a $ with which no variable begins: {_shown(node)}"
-            hint = "write $$ for a $ that the container shall see"
+            seen = f"{path} has a $ that begins no variable: {_shown(node)}"
+            hint = "write $$ for a $ that the container should see"
             self.refuse("compose-dollar", seen, hint, node.position)
         for name in found.missing:
-            seen = f"{path} needs the variable {name}, which no stage has"
+            seen = f"{path} needs the variable {name}, which is never set for a stage"
             hint = f"write the value in its place, or a parameter: {{{{ {name.lower()} }}}}"
             self.refuse("compose-dollar", seen, hint, node.position)
         for name in found.empty:
-            seen = f"{path} has the variable {name}, which no stage has: it is empty"
+            seen = f"{path} has the variable {name}, which is empty in every stage"
             hint = (
                 f"write $${name} if the container has it, ${{{name}:-VALUE}} for a default, or "
                 f"a parameter: {{{{ {name.lower()} }}}}"
@@ -224,15 +224,15 @@ class ComposeChecker:
 
     def _unknown(self, key: Scalar, kind: KnownKeys) -> None:
         names = [*kind.known, *kind.newer]
-        seen = f"{kind.words} has the key {_shown(key)}, which no engine knows there"
+        seen = f"{kind.words} has the key {_shown(key)}, which no engine accepts there"
         hint = self.guess(key.text, names) or compose_keys.MEANT.get((kind.words, key.text), "")
         if not hint and kind is not compose_keys.SERVICE and key.text in _SERVICE_KEYS:
             hint = "it belongs to the service itself: move it there"
         self.refuse("compose-key", seen, hint or "remove it", key.position)
 
     def _unrun(self, key: Scalar, kind: KnownKeys) -> None:
-        seen = f"{kind.words} has the key {_shown(key)}, with which no worker runs a stage"
-        hint = "remove it: it is not known to stay inside the container"
+        seen = f"{kind.words} has the key {_shown(key)}, which workers refuse"
+        hint = "remove it: it could affect more than the container"
         self.refuse("compose-key", seen, hint, key.position)
 
     def _wrong(self, node: Node, accepted: str, path: str) -> None:
@@ -320,7 +320,7 @@ class _Names:
         refuse = self.checker.refuse
         if len(self.services.entries) > SERVICES_MAX:
             seen = f"the compose file has {len(self.services.entries)} services"
-            hint = f"up to {SERVICES_MAX} are run"
+            hint = f"at most {SERVICES_MAX} are accepted"
             refuse("compose-service", seen, hint, self.services.position)
             return
         bodies = [(key, body) for key, body in self.services if isinstance(body, Fields)]
@@ -335,9 +335,9 @@ class _Names:
         """Reports services that nobody starts, since nobody can ask for their profile."""
         absent = {key.text: key for key, body in bodies if _texts(body.get("profiles"))}
         if bodies and len(absent) == len(bodies):
-            seen = "every service has a profile: none would run"
+            seen = "every service has a profile, so none would run"
             self.checker.refuse(
-                "compose-service", seen, "leave one without", self.services.position
+                "compose-service", seen, "remove profiles from one", self.services.position
             )
             return
         hint = "remove profiles"
@@ -363,8 +363,8 @@ class _Names:
 
     def _check_service(self, key: Scalar, service: Fields) -> None:
         if len(key.text) > SERVICE_NAME_LENGTH_MAX and not key.unknown:
-            seen = f"the name of the service {_shown(key)} has {len(key.text)} letters"
-            hint = f"up to {SERVICE_NAME_LENGTH_MAX} fit"
+            seen = f"the name of the service {_shown(key)} has {len(key.text)} characters"
+            hint = f"at most {SERVICE_NAME_LENGTH_MAX} are accepted"
             self.checker.refuse("compose-service", seen, hint, key.position)
         for place in _others(service):
             self._known(place, "services", f"services.{key.text}")
@@ -395,7 +395,7 @@ class _Names:
         if found.text not in names and not any("{{" in one for one in names):
             what = section.removesuffix("s")
             seen = f"{who} names the {what} {_shown(place)}, which the file does not have"
-            hint = self.checker.guess(place.text, names) or f"write it under {section}:"
+            hint = self.checker.guess(place.text, names) or f"define it under {section}:"
             self.checker.refuse("compose-names", seen, hint, place.position)
 
     def _check_mounts(self, key: Scalar, service: Fields) -> None:
@@ -463,7 +463,7 @@ class _Names:
                 seen = (
                     f"services.{key.text}.ulimits.{name.text} has a soft limit above the hard"
                 )
-                hint = "write soft: up to hard:"
+                hint = "write a soft limit of at most the hard limit"
                 self.checker.refuse("compose-value", seen, hint, limit.position)
         health = service.get("healthcheck")
         test = health.get("test") if isinstance(health, Fields) else None
@@ -472,7 +472,7 @@ class _Names:
             words = ("NONE", "CMD", "CMD-SHELL")
             is_good = isinstance(first, Scalar) and (first.unknown or first.text in words)
             if not is_good:
-                seen = f"services.{key.text}.healthcheck.test is a list that does not begin so"
+                seen = f"services.{key.text}.healthcheck.test begins with another word"
                 hint = "write a text, or a list that begins with CMD or CMD-SHELL"
                 self.checker.refuse("compose-value", seen, hint, test.position)
 
@@ -505,7 +505,7 @@ class _Names:
             found = _circle(key.text, before, done)
             if found:
                 seen = f"services wait for each other: {' → '.join(found)}"
-                hint = "remove one of depends_on, links or network_mode"
+                hint = "remove one of these dependencies: depends_on, links or network_mode"
                 self.checker.refuse("compose-names", seen, hint, key.position)
                 return
 

@@ -73,8 +73,8 @@ def _shares(path: str, service: Fields) -> Iterator[ImpossibleValue]:
         differs = _known(here) is not None and _known(there) not in (None, _known(here))
         if here is not None and (differs or is_apart):
             name = ".".join(("deploy", *place))
-            seen = f"{path} has {key} beside {'.'.join(('deploy', *place[:-1]))}"
-            hint = f"say it once: write it as {name} alone"
+            seen = f"{path} has both {key} and {'.'.join(('deploy', *place[:-1]))}"
+            hint = f"set it once, as {name}"
             yield ImpossibleValue(seen, hint, here.position)
 
 
@@ -87,7 +87,7 @@ def _below(node: Node | None, *keys: str) -> Node | None:
 def sourceless(path: str, body: Fields, accepted: Sequence[str]) -> Iterator[ImpossibleValue]:
     """Yields a secret or config of which nobody knows what is in it."""
     if all(body.get(one) is None for one in accepted):
-        seen = f"{path} does not say what is in it"
+        seen = f"{path} does not say where its content comes from"
         yield ImpossibleValue(seen, f"write one of {', '.join(accepted)}", body.position)
 
 
@@ -149,7 +149,7 @@ def _clashes(name: str, path: str, services: Mapping[str, Node]) -> Iterator[Imp
         )
         if (who := next(others, None)) is not None:
             seen = f"{path} publishes port {one.port}, as services.{who} does"
-            hint = "only one can have it; leave its number out, and the engine chooses one"
+            hint = "publish it once; without a number the engine chooses a free port"
             yield ImpossibleValue(seen, hint, one.position)
 
 
@@ -244,7 +244,7 @@ def _networks(
         real = _known(given)
         if given is not None and real in _ENGINES_OWN and not _is_external(body):
             seen = f"networks.{one.text[:_SHOWN_LENGTH_MAX]} has the name {real!r}"
-            hint = "each engine has that network, and nobody can make it: add external: true"
+            hint = "each engine already has this network: add external: true"
             yield ImpossibleValue(seen, hint, given.position)
 
 

@@ -113,8 +113,8 @@ def _report(
         "contradiction",
         f"stage {stage.id} can never begin: {_part(name, bit, *first)}, and "
         f"{_part(name, bit, *second)}",
-        "all dependencies must hold: remove one of the two, or make two stages; "
-        f"{finished} holds both for success and for failure",
+        "all dependencies must be met: remove one of the two, or make two stages; "
+        f"{finished} is met both by success and by failure",
         second[0].position,
     )
 

@@ -94,7 +94,7 @@ def read_definition(
     if is_instance(root):
         message = "this is a scheduling block instance, not a workflow definition"
         command = f"tidewheel sbi submit {root.position.file}"
-        hint = f"ask for it once its workflows are registered: {command}"
+        hint = f"submit it after its workflows are registered: {command}"
         findings.error("no-definition", message, hint, root.position)
         return None
     if version_1.is_definition_1(root):
@@ -140,7 +140,7 @@ def _identity(
         hint = "a file's name should tell which workflow it defines: rename one of them"
         findings.warning("name-differs", seen, hint, reader.position_of("id"))
     if version is None and not from_file.version:
-        message = "neither the file nor its name has a version: it is taken for 0.0.0"
+        message = "neither the file nor its name has a version: the version is 0.0.0"
         example = pair("version", "1.0.0", reader.position)
         advice = f"write {example}, or call the file {from_file.stem}-1.0.0"
         findings.warning("no-version", message, advice, reader.position)
@@ -158,7 +158,7 @@ def _version(reader: FieldReader, findings: Findings, *, required: bool) -> str 
         return None
     if not found.quoted and _PLAIN_NUMBER.fullmatch(found.text):
         shown = f"version of {reader.what} is {found.text}"
-        seen = f"{shown}, which other readers take for a number"
+        seen = f"{shown}, which other programs read as a number"
         hint = f'write "{found.text}" in quotes, or a version such as 1.0.0'
         findings.warning("version-is-a-number", seen, hint, found.position)
     return found.text
@@ -272,13 +272,11 @@ class _Stages:
             seen = f"for_each_max of {reader.what} is {found}"
             self.findings.error("value-kind", seen, f"write 1 to {ELEMENTS_MAX}", where)
         if reader.node("for_each") is None:
-            seen = f"{reader.what} has for_each_max, and no for_each"
+            seen = f"{reader.what} has for_each_max, but no for_each"
             self.findings.error("for-each", seen, "remove it, or name a list", where)
         if isinstance(for_each, model.SameElements):
-            seen = (
-                f"{reader.what} has for_each_max, and its elements are those of another stage"
-            )
-            hint = f"write it where {for_each.stage} names its list"
+            seen = f"{reader.what} has for_each_max, but takes its elements from another stage"
+            hint = f"write for_each_max in stage {for_each.stage}"
             self.findings.error("for-each", seen, hint, where)
         return min(found, ELEMENTS_MAX)
 

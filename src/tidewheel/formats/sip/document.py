@@ -200,7 +200,7 @@ class Builder:
         others = RESERVED.search(PLACE.sub("", text))
         if others is None and all(number < len(self._values) for number in numbers):
             return True
-        seen = "a text has the character U+F5EE0 or U+F5EE1, which are kept for our own use"
+        seen = "a text has the character U+F5EE0 or U+F5EE1, which are reserved"
         self._findings.error("reserved-character", seen, "remove it", position)
         return False
 

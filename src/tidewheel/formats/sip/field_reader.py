@@ -94,7 +94,7 @@ def report_second(
 ) -> None:
     """Reports a second entry of a list with the same id."""
     seen = f"a second {kind} is called {name!r}; the first is in line {first.line}"
-    findings.error(f"duplicate-{kind}", seen, f"give each {kind} an id of its own", here)
+    findings.error(f"duplicate-{kind}", seen, f"give each {kind} a different id", here)
 
 
 def shown_as(kind: str, item: Fields, otherwise: str) -> str:
@@ -201,7 +201,7 @@ class FieldReader:
             self._tolerate("capital-letters", name, found, lower)
             return lower
         seen = f"{name} of {self.what} is {_shown(found.text)}"
-        hint = guess(SYNONYMS.get(lower, lower), choices, "accepted")
+        hint = guess(SYNONYMS.get(lower, lower), choices)
         self._findings.error(f"unknown-{name}", seen, hint, found.position)
         return None
 
@@ -257,8 +257,8 @@ class FieldReader:
             lists = [f'{stage}={{"{own}": [{one}]}}' for one in (short, "…, …")]
         hint = f"give a list of this one element, -p '{lists[0]}', or of several, "
         if value is None:
-            hint = "give a list; [] is one without elements: "
-        hint += f"-p '{lists[1]}', or so among the parameters of a request"
+            hint = "give a list ([] has no elements): "
+        hint += f"-p '{lists[1]}', or the same in the parameters of a request"
         seen = f"{name} of {self.what} is {short}, the value of {parameter}: that is not a list"
         self._findings.error("value-kind", seen, hint, node.position)
 
@@ -381,18 +381,18 @@ class FieldReader:
     def _advice(self, key: str) -> str:
         """Returns what was probably meant by an unknown key: another key, or another place."""
         if key == "<<":
-            return "YAML's merging is not accepted: write the keys out"
+            return "YAML merge keys are not accepted: write each key"
         lower, known = key.lower(), tuple(self._keys)
         if (others := owners(key, self._keys)) and SYNONYMS.get(lower) not in known:
             return f"it belongs to {' or '.join(others)}: check its indentation"
-        return guess(SYNONYMS.get(lower, lower), known, "known")
+        return guess(SYNONYMS.get(lower, lower), known)
 
 
-def guess(word: str, choices: tuple[str, ...], what: str) -> str:
+def guess(word: str, choices: tuple[str, ...]) -> str:
     """Returns a hint with the choice that was probably meant, and all choices."""
     near = word if word in choices else nearest(word, choices)
-    names = ", ".join(choices)
-    return f"did you mean {near!r}? All that is {what}: {names}" if near else f"{what}: {names}"
+    expected = f"expected one of {', '.join(choices)}"
+    return f"did you mean {near!r}? E{expected[1:]}" if near else expected
 
 
 def _shown(text: str) -> str:

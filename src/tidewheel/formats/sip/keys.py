@@ -62,13 +62,13 @@ class KeyKind(Enum):
     ELEMENTS = (
         {"type": ["array", "string"]},
         "find.beams",
-        "a list, or STAGE.OUTPUT for the list that an earlier stage returns, or STAGE for one "
-        "run after each of a stage that has for_each itself",
+        "a list, or STAGE.OUTPUT for the list that an earlier stage returns, or STAGE to run "
+        "once after each element of a stage that has for_each itself",
     )
     STAGES = (
         {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
         "image",
-        "the id of a stage, or a list of up to 1000 of them, written as they are",
+        "the id of a stage, or a list of up to 1000 ids, without templates",
     )
     MAPPING = {"type": "object"}, dict[str, Json](), "a mapping"
 
@@ -122,7 +122,7 @@ DEFINITION: Mapping[str, Key] = {
     ),
     "network": Key(
         TEXT,
-        "block: containers of all stages share a network; they do, too, if there is a service",
+        "block: the containers of all stages share a network; with `until` they always do",
         choices=(BLOCK_NETWORK,),
     ),
 }
@@ -165,15 +165,15 @@ STAGE: Mapping[str, Key] = {
     ),
     "dependencies": Key(
         LIST,
-        "what must have happened before: all of it",
+        "the conditions that must all be met before the stage begins",
         example=[{"type": "stage", "value": "ingest", "condition": "complete"}],
     ),
     "when": Key(
         BOOLEAN,
-        "whether the stage runs; if not, those after it continue as if it were complete",
+        "whether the stage runs; if not, later stages continue as if it were complete",
     ),
     "for_each": Key(
-        ELEMENTS, "the list for whose elements the stage runs, once for each: its item"
+        ELEMENTS, "the list for which the stage runs, once for each element (`item`)"
     ),
     "for_each_max": Key(
         COUNT,
@@ -182,7 +182,7 @@ STAGE: Mapping[str, Key] = {
     ),
     "until": Key(
         STAGES,
-        "makes it a service, which runs until these stages have ended, and then is ended",
+        "makes the stage a service, which runs until these stages have ended",
     ),
 }
 DEPENDENCY: Mapping[str, Key] = {
@@ -190,7 +190,7 @@ DEPENDENCY: Mapping[str, Key] = {
     "value": Key(TEXT, "the id of a stage or of an object", REFUSED),
     "condition": Key(
         TEXT,
-        "what must have become of it",
+        "the state that it must have reached",
         REFUSED,
         choices=(*CONDITION_WORDS, PRESENT),
         read_apart=True,

@@ -132,7 +132,7 @@ def _check_given(stage: Stage, items: tuple[object, ...], obstacles: Findings) -
     where = stage.elements_position
     text = json.dumps(items, ensure_ascii=False)
     if len(items) > stage.elements_max:
-        seen = f"stage {stage.id} is for each of {len(items)} elements"
+        seen = f"stage {stage.id} runs for each of {len(items)} elements"
         hint = f"at most {stage.elements_max} are accepted (for_each_max): split the list"
         obstacles.error("too-many-elements", seen, hint, where)
     elif len(text.encode()) > PARAMETERS_BYTES_MAX:
@@ -155,16 +155,16 @@ def _check_returned(
     if source is None:
         return  # an unknown stage that it depends on, and reported as that
     if source.for_each is not None:
-        seen = f"stage {stage.id} is for each of {source.id}.{returned.output}"
+        seen = f"stage {stage.id} runs for each of {source.id}.{returned.output}"
         hint = (
-            f"{source.id} itself runs for each of a list, and returns many: write for_each: "
-            f"{source.id} for one run after each, or let a stage between make one list"
+            f"{source.id} itself runs for each element of a list: write for_each: {source.id} "
+            "to run once after each element, or let a stage between them return one list"
         )
         findings.error(CODE, seen, hint, where)
     folder = folders.get(source.id)
     if folder is not None and folder.is_whole and returned.output not in folder.outputs:
         seen = (
-            f"stage {stage.id} is for each of {source.id}.{returned.output}, which is not "
+            f"stage {stage.id} runs for each of {source.id}.{returned.output}, which is not "
             f"an output of {source.id}"
         )
         advice = f"name it in {folder.folder}/outputs.yaml"
@@ -177,7 +177,7 @@ def _check_same(
     source = definition.stage(other)
     if source is None or source.for_each is not None:
         return
-    seen = f"stage {stage.id} is for each of {other}, and {other} has no for_each"
+    seen = f"stage {stage.id} runs for each of {other}, but {other} has no for_each"
     hint = (
         f"write {other}.OUTPUT for a list that it returns, or {{{{ {other} }}}} for a parameter"
     )
@@ -190,7 +190,7 @@ def _check_on(stage: Stage, definition: SipDefinition, obstacles: Findings) -> N
         return
     source = definition.stage(named.stage)
     if source is not None and not source.is_on:
-        seen = f"stage {stage.id} is for each of what {source.id} makes, which is switched off"
+        seen = f"stage {stage.id} runs for each element from {source.id}, which is switched off"
         hint = f"give {stage.id} the same when"
         obstacles.error(CODE, seen, hint, stage.elements_position)
 

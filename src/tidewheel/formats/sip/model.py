@@ -80,11 +80,11 @@ def name_and_version(stem: str) -> NameAndVersion:
 
 def stage_id_problem(name: str) -> str:
     if name in FIXED_NAMES:
-        return f"templates know something else as {name!r}; choose another"
+        return f"{name!r} means something else in templates; choose another"
     if name.startswith(OBJECT_PREFIX):
-        return f"names that begin with {OBJECT_PREFIX} stand for buffer objects"
+        return f"names that begin with {OBJECT_PREFIX} are reserved for buffer objects"
     if name.startswith(LIST_PREFIX):
-        return f"names that begin with {LIST_PREFIX} stand for lists of stages with for_each"
+        return f"names that begin with {LIST_PREFIX} are reserved for lists of for_each"
     if not name.isascii():
         return "names are written in ASCII letters: they become names of folders and services"
     return task_name_problem(name) or _length_problem(name)

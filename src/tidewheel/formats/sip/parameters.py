@@ -261,7 +261,7 @@ def check_request(request: Values, findings: Findings, what: str = "the paramete
         return False
     if size > PARAMETERS_BYTES_MAX:
         seen = f"{what} have more than {PARAMETERS_BYTES_MAX} bytes"
-        hint = "put data into a file, and its place into a parameter"
+        hint = "put data into a file, and its path into a parameter"
         findings.error("parameters-too-large", seen, hint, REQUEST)
         return False
     if RESERVED.search(text) or "\0" in text or "\\u0000" in text:
@@ -303,7 +303,7 @@ def report_missing(
                     "default"
                 )
             seen = f"stage {stage} needs the parameter {name!r}: {lacks}"
-            hint = f"give it with the request: -p {name}=VALUE, or among its parameters"
+            hint = f"give it with the request: -p {name}=VALUE, or in its parameters"
             findings.error("missing-parameter", seen, hint, REQUEST)
 
 
@@ -355,7 +355,7 @@ def warn_of_names(
     """
     for spec in source.specs():
         if spec.name in FIXED_NAMES:
-            hidden = "is hidden: templates know something else by this name"
+            hidden = "is hidden: this name means something else in templates"
             seen = f"the parameter {spec.name!r} of {', '.join(spec.stages)} {hidden}"
             hint = f"write parameters['{spec.name}'], or rename it"
             place = Position(source.folders[spec.stages[0]].folder)
@@ -368,7 +368,7 @@ def warn_of_names(
             same = next(one for one, value in values.items() if value == taken[name])
             given = any(name in source.given_apart(one, request) for one in values)
             what = f"different {'values' if given else 'defaults'} of {name!r}"
-            seen = f"{same} and {different[0]} have {what}; the definition takes that of {same}"
+            seen = f"{same} and {different[0]} have {what}; the definition uses that of {same}"
             hint = f"give {name} once for all stages, or rename it in one of them"
             place = REQUEST if given else Position(source.folders[different[0]].folder)
             findings.warning("conflicting-defaults", seen, hint, place)
@@ -415,7 +415,7 @@ def _from_file(path: Path) -> dict[str, Json]:
     node = read_plain(name, text, findings) if text is not None else None
     if node is not None and not isinstance(node, Fields):
         seen = f"{name} is not a mapping of names to values"
-        hint = "write name: value, one in a line"
+        hint = "write name: value, one on each line"
         findings.error("parameters-kind", seen, hint, Position(name, 1))
     if findings.has_errors or not isinstance(node, Fields):
         raise InvalidDefinition(name, findings.sorted())

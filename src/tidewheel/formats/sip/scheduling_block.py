@@ -55,12 +55,12 @@ SBI: Mapping[str, Key] = {
     "id": Key(TEXT, "SBI-<date>-<project>-<anything>", REFUSED),
     "version": Key(VERSION, "the version of this format", REFUSED, choices=(SBI_VERSION,)),
     "scheduling_block": Key(
-        MAPPING, "what it is an instance of", WARNED, example={"id": "SB-1"}
+        MAPPING, "the block of which this is an instance", WARNED, example={"id": "SB-1"}
     ),
     "subarray_id": Key(TEXT, "kept as it is"),
     "processing_blocks": Key(
         LIST,
-        "what is to be done",
+        "the processing blocks to run",
         REFUSED,
         example=[{"id": "PB-20261115-sip-0001", "type": "offline", "workflow": _WORKFLOW}],
     ),
@@ -75,7 +75,7 @@ SCHEDULING_BLOCK: Mapping[str, Key] = {
 PROCESSING_BLOCK: Mapping[str, Key] = {
     "id": Key(TEXT, "PB-<date>-<project>-<anything>", REFUSED),
     "version": Key(VERSION, "the version of the block"),
-    "type": Key(TEXT, "when it is done", REFUSED, choices=("realtime", "offline")),
+    "type": Key(TEXT, "when it runs", REFUSED, choices=("realtime", "offline")),
     "workflow": Key(MAPPING, "which workflow", REFUSED, example=_WORKFLOW),
     "priority": Key(
         COUNT, f"a whole number from {PRIORITY_MIN} to {PRIORITY_MAX}; higher is earlier"
@@ -84,14 +84,14 @@ PROCESSING_BLOCK: Mapping[str, Key] = {
 }
 WORKFLOW: Mapping[str, Key] = {
     "id": Key(TEXT, "the name of a registered workflow", REFUSED),
-    "version": Key(VERSION, "its version; else the highest", WARNED),
+    "version": Key(VERSION, "its version; by default the highest", WARNED),
     "parameters": Key(MAPPING, "values of its parameters", other_spelling="configuration"),
 }
 DEPENDENCY: Mapping[str, Key] = {
     "type": Key(TEXT, "what it depends on", REFUSED, choices=(BLOCK,), spellings=_SPELLINGS),
     "value": Key(TEXT, "the id of a block", REFUSED),
     "condition": Key(
-        TEXT, "what must have become of it", REFUSED, choices=tuple(CONDITION_WORDS)
+        TEXT, "the state that it must have reached", REFUSED, choices=tuple(CONDITION_WORDS)
     ),
     "parameters": Key(MAPPING, "kept as they are"),
 }
@@ -158,7 +158,7 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
         return None
     if root.get("stages") is not None and root.get("processing_blocks") is None:
         seen = "this is a workflow definition, not a scheduling block instance"
-        hint = f"register it, and ask for it in an instance: tidewheel register {file}"
+        hint = f"register it, then name it in an instance: tidewheel register {file}"
         findings.error("sbi-kind", seen, hint, root.position)
         return None
     if version_1.is_request_1(root):
@@ -177,8 +177,8 @@ def _as_version_2(root: Fields, findings: Findings) -> Fields | None:
     changes, lost = Findings(), Findings()
     made = request_2(root, changes, lost)
     if (first := next(iter(lost.sorted()), None)) is not None:
-        seen = f"this is a version 1 request, and not all of it is certain: {first.message}"
-        hint = f"write it as {SBI_VERSION}, and look at that: {version_1.convert_command(root)}"
+        seen = f"this version 1 request cannot be read without a doubt: {first.message}"
+        hint = f"convert it, and check the result: {version_1.convert_command(root)}"
         findings.error(version_1.CODE, seen, hint, first.position)
         return None
     for one in changes:
@@ -321,7 +321,7 @@ class _Reading:
         kind = item.get("type")
         if isinstance(kind, Scalar) and kind.text == "buffer_object":
             seen = f"{what} is on a buffer object"
-            hint = "blocks wait for blocks; let a stage of the workflow wait for the object"
+            hint = "a block can only wait for blocks; let a stage wait for the object"
             self.findings.error("block-waits-for-object", seen, hint, kind.position)
             return None
         reader = FieldReader(item, DEPENDENCY, what, self.findings)

@@ -50,7 +50,7 @@ def check_services(definition: SipDefinition, findings: Findings, obstacles: Fin
                 _report_unknown(stage, one, definition, findings, obstacles)
     if len(services) > SERVICES_MAX:
         seen = f"{len(services)} stages have until; at most {SERVICES_MAX} are accepted"
-        hint = "let one stage have several containers, or run for each element of a list"
+        hint = "give one stage several containers, or use for_each"
         findings.error("too-many-stages", seen, hint, services[0].position)
         return
     preceding = _preceding(definition)
@@ -60,8 +60,11 @@ def check_services(definition: SipDefinition, findings: Findings, obstacles: Fin
         if (found := _served_in(circle, services)) is not None
     ]
     for stage, one in circles:
-        seen = f"service {stage.id} runs until {one.stage} has ended, which waits for its end"
-        hint = f"let {one.stage} wait for {stage.id} to be running, or remove one of the two"
+        seen = (
+            f"service {stage.id} runs until {one.stage} has ended, but {one.stage} waits for "
+            f"the end of {stage.id}"
+        )
+        hint = f"let {one.stage} wait for {stage.id} to be running, or remove it from until"
         findings.error("service-circle", seen, hint, one.position)
     if not circles:
         for stage in services:
@@ -132,15 +135,17 @@ def _check_order(
     before_begin = _before(_Moment(stage.id, False), preceding)
     early = [one for one in stage.until if _Moment(one.stage, True) in before_begin]
     for one in early:
-        seen = f"service {stage.id} begins when {one.stage}, for which it runs, has ended"
-        hint = f"let it run for stages that use it, or {one.stage} wait for it to be running"
+        seen = (
+            f"service {stage.id} runs until {one.stage} has ended, but begins only after that"
+        )
+        hint = f"name stages that use it in until, or let {one.stage} wait for it to be running"
         findings.error("service-too-late", seen, hint, one.position)
     before_end = _before(_Moment(stage.id, True), preceding)
     for user in () if early else definition.stages:
         for used in _used(user):
             is_user = used.stage == stage.id and used.condition is StageCondition.STARTED
             if is_user and not _moments_of_need(user) <= before_end:
-                seen = f"stage {user.id} uses service {stage.id}, which may be ended before it"
+                seen = f"stage {user.id} uses service {stage.id}, which may end earlier"
                 hint = f"name {user.id} in until of {stage.id}"
                 findings.warning("service-may-be-over", seen, hint, used.position)
 

@@ -25,7 +25,7 @@ COMPOSE, ARGS, PARAMETERS, OUTPUTS = "docker_compose", "args", "parameters", "ou
 COMMAND, SCRIPT = "command", "script"
 # What may say nothing, with a warning, and what to do instead.
 _BLANK = {
-    SCRIPT: "the stage does nothing and succeeds; write what it shall do",
+    SCRIPT: "the stage does nothing and succeeds; write its commands",
     ARGS: "write the arguments, or remove it",
     PARAMETERS: "write name: default for each parameter, or remove it",
     OUTPUTS: "write - name for each value that the stage provides, or remove it",
@@ -42,9 +42,9 @@ _TEMPLATE_SIGNS = ("{{", "{%")
 # Those of Jinja2: engines have {{.Node.Hostname}} themselves.
 _TEMPLATE_SIGN = re.compile(r"\{\{-?\s*[A-Za-z_('\"\[]|\{%")
 _SCRIPT_ADVICE = (
-    "expected bash scripts called script.sh, which find each value in $PARAMETER_name and "
-    "are never templates; a program in another language gets another name, and script.sh calls "
-    'it: "$TIDEWHEEL_STAGE_DIR"/NAME'
+    "expected a bash script called script.sh, which finds each value in $PARAMETER_name and "
+    "is never a template; give a program in another language another name, and call it in "
+    'script.sh: "$TIDEWHEEL_STAGE_DIR"/NAME'
 )
 _YAML = (".yaml", ".yml")
 _DATA = (*_YAML, ".json")
@@ -177,7 +177,7 @@ class _Folder:
             name = path.rpartition("/")[2]
             but = "looks like a template, but its name says that it is not one"
             place = Position(path, text.count("\n", 0, sign.start()) + 1)
-            hint = f"call it {name}.j2, if values shall stand there"
+            hint = f"call it {name}.j2 if it is a template"
             seen = f"stage {self._stage.id}: {name} {but}"
             self._findings.warning("template-name", seen, hint, place)
 
@@ -199,9 +199,9 @@ class _Folder:
         for name in self._names:
             meant = _DATA_SPELLINGS.get(name.stem.lower(), "")
             if meant and meant not in stems and name.suffix in _DATA:
-                kept = f"{name.path} is kept with the stage, but not read"
+                kept = f"{name.path} is stored with the stage, but not read"
                 hint, place = (
-                    f"call it {meant}{name.suffix}, if it shall be",
+                    f"call it {meant}{name.suffix} if it should be read",
                     self._position(name.path),
                 )
                 self._findings.warning(
@@ -217,7 +217,7 @@ class _Folder:
         named = [one.path.rpartition("/")[2] for one in texts if one is not None]
         if len(named) > 1:
             seen = f"stage {self._stage.id} has {' and '.join(named)}"
-            hint = "keep one: it says what the stage executes"
+            hint = "keep only the file that the stage should execute"
             self._findings.error("two-executions", seen, hint, Position(self._folder))
         known = {stem for kind in (COMPOSE, COMMAND, SCRIPT) for stem in _stems(kind)}
         if not named and not any(one.stem in known for one in self._names):
@@ -248,7 +248,7 @@ class _Folder:
             return {}, ()
         if not isinstance(root, Fields):
             seen = f"stage {self._stage.id}: the parameters are not a mapping"
-            hint = "write name: default, and name: alone for one that must be given"
+            hint = "write name: default, or only name: for a parameter that must be given"
             self._findings.error("parameters-kind", seen, hint, root.position)
             return {}, ()
         empty = {
@@ -297,7 +297,7 @@ def _report_missing(stage: Stage, source: SipSource, findings: Findings) -> None
             beside = {one.lower(): one for one in sorted(source.folders) if "/" not in one}
             like = STAGES_FOLDER if STAGES_FOLDER in beside else nearest(STAGES_FOLDER, beside)
             message = f"there is no folder {STAGES_FOLDER} beside {source.file}"
-            advice = f"make {wanted} with a {COMPOSE}.yaml in it, and so for each stage"
+            advice = f"create {wanted} with a {COMPOSE}.yaml in it, and the same for each stage"
             if like:
                 advice = f"{beside[like]} is there: rename it to {STAGES_FOLDER}"
             findings.error("no-stages-folder", message, advice, stage.position)
@@ -306,12 +306,12 @@ def _report_missing(stage: Stage, source: SipSource, findings: Findings) -> None
     versions = sorted(one.removeprefix(lead) for one in source.folders if one.startswith(lead))
     others = [one.split("/")[1] for one in source.folders if one.count("/") == 1]
     if versions:
-        hint = f"there are: {', '.join(versions)}; the version must be the folder's name"
+        hint = f"found: {', '.join(versions)}; the version must be the folder's name"
     elif stage.id in others:
         hint = f"put what is in {STAGES_FOLDER}/{stage.id} into a folder {stage.version} there"
     elif near := nearest(stage.id, others):
         hint = f"did you mean {near!r}? The id must be the folder's name"
     else:
-        hint = "its path is stages/<id>/<version>, as the definition names them"
+        hint = "create it: stages/<id>/<version>, with id and version of the stage"
     seen = f"stage {stage.id} {stage.version} has no folder {wanted}"
     findings.error("no-stage-folder", seen, hint, stage.position)

@@ -394,7 +394,7 @@ def _check_words(rendered: RenderedStage, folder: StageFolder, errors: Findings)
             errors.error(
                 "words-too-long",
                 f"stage {rendered.stage} has arguments of {len(word.encode())} bytes; a "
-                f"process is given at most {WORD_BYTES_MAX} in one piece",
+                f"process accepts at most {WORD_BYTES_MAX} in one argument",
                 "put them into a file of the stage's folder, and its name into the arguments",
                 place,
             )
@@ -430,7 +430,8 @@ def _check_secrets(rendered: RenderedStage, folder: StageFolder, errors: Finding
     for name in rendered.secrets:
         if not can_be_variable(name):
             seen = (
-                f"{name} of stage {rendered.stage} is a secret, and no variable has such a name"
+                f"{name} of stage {rendered.stage} is a secret, but no variable can have this "
+                "name"
             )
             errors.error("bad-secret", seen, "use letters, digits and _ in its name", place)
     if rendered.secrets and folder.compose is not None:

@@ -180,14 +180,13 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
 
 _OF_NO_VALUE = {"default", "d"}  # filters that are there for what has no value
 _SYNTAX_ADVICE = "check that {{ … }}, {% … %}, brackets and quotes are closed in this line"
-_COUNT_ADVICE = "elements are counted from 0: ask for fewer, or give the list more of them"
+_COUNT_ADVICE = "elements are counted from 0: use a smaller index, or give a longer list"
 _RAW_ADVICE = (
-    "what the engine shall read itself, such as {{.Name}}, stands between {% raw %} and "
-    "{% endraw %}"
+    "put text for the container engine, such as {{.Name}}, between {% raw %} and {% endraw %}"
 )
 _VALUE_ADVICE = (
-    "check the parameters that this line uses: one is of another kind than it needs; a number "
-    "in quotes is a text, {{ name | float }} makes a number of it"
+    "check the types of the parameters in this line; a number in quotes is a text, and "
+    "{{ name | float }} makes it a number"
 )
 _OPERANDS = re.compile(
     r"unsupported operand type\(s\) for (\S+): '(\w+)' and '(\w+)'"
@@ -272,7 +271,7 @@ def _stage_advice(
     facts = variables.get("stage")
     own = facts.get(_PARAMETERS) if isinstance(facts, dict) else None
     if name == "args" or (isinstance(own, dict) and name in own):
-        return f"write {{{{ {name} }}}}: it is known by its name alone"
+        return f"write {{{{ {name} }}}}: in its own stage it has no prefix"
     asked = f"name it in the parameters.yaml of the stage, and write {{{{ {name} }}}}"
     return meant(name, known.split(", "), asked)
 
@@ -281,10 +280,10 @@ def _kind_advice(kind: str, name: str) -> str:
     """Returns advice on a name that is looked for in a value which has no names."""
     if kind == "a list":
         return (
-            f"a list has elements, counted from 0: write [0].{name} for that of the first, or "
+            f"a list has elements, counted from 0: write [0].{name} for the first element, or "
             f"{{% for one in … %}}{{{{ one.{name} }}}}{{% endfor %}} for each"
         )
-    return f"only a mapping has names: give {{{name}: …}} there, or leave out .{name}"
+    return f"only a mapping has keys: give a mapping {{{name}: …}}, or leave out .{name}"
 
 
 def _in_words(message: str, error: Exception) -> str:
@@ -308,7 +307,7 @@ def _hidden_stage_advice(attribute: str, variables: dict[str, object]) -> str:
     if not hidden or attribute not in _ABOUT_STAGES:
         return ""
     return (
-        f"a parameter is called like the stage {hidden[0]!r}, and means itself: write "
+        f"a parameter has the same name as the stage {hidden[0]!r} and hides it: write "
         f"stages['{hidden[0]}'].{attribute}"
     )
 

@@ -35,8 +35,8 @@ from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 EMPTY = (
     "empty-file",
-    "the file says nothing",
-    "write into it what belongs there, or remove it",
+    "the file has no content",
+    "write its content, or remove the file",
 )
 PositionOf = Callable[[int, int], Position]  # line and column, both from 0
 
@@ -187,7 +187,7 @@ _ALIAS = (
     "anchors and aliases (&name, *name) are not accepted",
     "write the value out; a text that begins with & or * needs quotes",
 )
-_TAG = "remove it: the key says what a value means; a text with ! needs quotes"
+_TAG = "remove the tag; a text that begins with ! needs quotes"
 _SEVERAL_DOCUMENTS = (
     "a second document begins here",
     "write one definition in each file, without ---",
@@ -224,8 +224,8 @@ _QUOTE_OPENED = (
 _FLOW_ADVICE = "write a value there, or close the [ or { that was opened before"
 _OPENED = {
     "while scanning a simple key": (
-        "this is not valid YAML: a key has no ': ' behind it",
-        "write key: value, with a blank behind the colon, or indent the line as a part of the "
+        "this is not valid YAML: a key has no ': ' after it",
+        "write key: value, with a blank after the colon, or indent the line as a part of the "
         "text before it",
     ),
     "while parsing a flow mapping": (
@@ -351,7 +351,7 @@ class _JsonReader:
                 nodes.append(self._key(token))
                 token = next(self._tokens)
             elif token.sign == "]":
-                raise _Bad(token.at, "a value is missing behind the last ','", "remove the ','")
+                raise _Bad(token.at, "a value is missing after the last ','", "remove the ','")
             nodes.append(self._value(token, depth + 1))
             token = next(self._tokens)
             goes_on = token.sign == "," or self._lacks_comma(token, begin, here)
@@ -373,8 +373,8 @@ class _JsonReader:
 
     def _report_comma(self, end: str) -> None:
         """Reports a missing comma at the end of the value before, even in an earlier line."""
-        message = f"',' or '{end}' is missing behind this value"
-        hint = "write ',' there, since another one follows"
+        message = f"',' or '{end}' is missing after this value"
+        hint = "write ',' there, since another value follows"
         at = self._ends[0] - 1
         self._commas_missing += 1
         if self._commas_missing >= _COMMAS_MISSING_MAX:
@@ -393,8 +393,8 @@ class _JsonReader:
             raise _Bad(token.at, "a key has no double quotes", f'write "{token.node.text}"')
         colon = next(self._tokens)
         if colon.sign != ":":
-            hint = 'write "key": value, both of them'
-            raise _Bad(colon.at, "':' is missing behind a key", hint)
+            hint = 'write "key": value'
+            raise _Bad(colon.at, "':' is missing after a key", hint)
         return token.node
 
     def _scanned(self) -> Iterator[_Token]:
@@ -544,8 +544,9 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
     is_json = file_name(path).suffix == JSON_SUFFIX
     limit = JSON_BYTES_MAX if is_json else YAML_BYTES_MAX
     if len(content) > limit:
-        allowed = f"{'JSON' if is_json else 'YAML'} files may have {limit}"
-        hint = "make it shorter" + ("" if is_json else f", or write JSON ({JSON_BYTES_MAX})")
+        allowed = f"{'JSON' if is_json else 'YAML'} files may have {limit} bytes"
+        json_hint = f", or write JSON (up to {JSON_BYTES_MAX} bytes)"
+        hint = "make it shorter" + ("" if is_json else json_hint)
         seen = f"{path} has {len(content)} bytes; {allowed}"
         findings.error("file-too-large", seen, hint, Position(path))
         return None
@@ -558,13 +559,13 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
         return None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        hint = "save the file as UTF-8; programs and data have files of other names"
+        hint = "save the file as UTF-8; give files with programs or data other names"
         findings.error("not-text", "this is not a text file", hint, Position(path, line))
         return None
     if (reserved := RESERVED.search(text)) is not None:
         line = text.count("\n", 0, reserved.start()) + 1
         found = f"the file has the character U+{ord(reserved[0]):X}"
-        seen = f"{found}, which is kept for our own use"
+        seen = f"{found}, which is reserved"
         findings.error("reserved-character", seen, "remove it", Position(path, line))
         return None
     return text.replace("\r\n", "\n")

@@ -183,14 +183,14 @@ def stage_scripts(stage: str, rendered: RenderedStage | None) -> graph.Scripts:
     seem to succeed in a shell.
     """
     if rendered is None or not rendered.is_whole:
-        return _refusal(f"stage {stage} was not given its values before it was run")
+        return _refusal(f"stage {stage} was started without its values")
     if rendered.command is not None:
         # A program, never a word of the shell; in a shell of its own, so that others go on.
         main = f"(exec -- {join(rendered.command)})"
     elif rendered.script is not None:
         main = rendered.script
     else:
-        return _refusal(f"stage {stage} runs as containers, and this runner has none")
+        return _refusal(f"stage {stage} runs in containers, which this runner cannot start")
     lines = [f"export {name}={quote(value)}" for name, value in stage_environment(rendered)]
     lines.append(
         f'export TIDEWHEEL_STAGE_DIR="${{TIDEWHEEL_RUN_DIR-}}"/{quote(rendered.folder)}'

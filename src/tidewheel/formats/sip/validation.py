@@ -244,7 +244,7 @@ class _Validator:
         stages = first.stages_among(self._source.folders)
         found = {one.code for one in found_first}
         if first.is_template and first.lacks_stages and found == {"value-kind"}:
-            self._refuse_stages_of_parameters("without its parameters it has none")
+            self._refuse_stages_of_parameters("without parameters there are no stages")
             return self._result(first)
         of_folders = Findings()
         read = (read_stage_folder(one, self._source, of_folders) for one in stages)
@@ -349,9 +349,8 @@ class _Validator:
             self._refuse_stages_of_parameters(some(sorted(changed)))
 
     def _refuse_stages_of_parameters(self, seen: str) -> None:
-        message = f"which stages there are depends on parameters: {seen}"
-        runs = "whether it runs can depend on a condition"
-        hint = f"name every stage in the definition itself; {runs}"
+        message = f"the list of stages depends on parameters: {seen}"
+        hint = "name every stage in the definition, and let `when` say whether it runs"
         self._findings.error("stages-of-parameters", message, hint, Position(self._source.file))
 
     def _with_stage_files(
@@ -435,10 +434,11 @@ class _Validator:
         later = {one.id for one in parameters.definition.stages if one.parents}
         for spec in parameters.specs():
             if spec.is_needed:
-                other = "; or a stage before it, which names it in its outputs.yaml"
+                other = ", or name it in the outputs.yaml of an earlier stage"
                 is_later = later.issuperset(spec.stages)
                 seen = f"the parameter {spec.name!r} of {', '.join(spec.stages)} has no default"
-                advice = f"a request gives it: {spec.name}=VALUE" + (other if is_later else "")
+                advice = f"give it with each request: {spec.name}=VALUE"
+                advice += other if is_later else ""
                 place = Position(self._source.file)
                 self._findings.note("required-parameter", seen, advice, place)
         declared = [spec.name for spec in parameters.specs()]
@@ -446,7 +446,7 @@ class _Validator:
             guess, place = _guess(name, declared), Position(*used[name])
             report = self._findings.warning if guess else self._findings.note
             seen = f"{name!r} is not a parameter of any stage: every request must give it"
-            hint = guess or f"a request gives it: {name}=VALUE"
+            hint = guess or f"give it with each request: {name}=VALUE"
             report("undeclared-parameter", seen, hint, place)
 
     def _result(self, text: DefinitionText) -> Validation:
@@ -487,9 +487,9 @@ def render_stages(
     )
     for part, values in wish.values().items():
         for name in values.missing:
-            lacks = "and no stage before it has made this output"
+            lacks = "but no earlier stage has returned it"
             seen = f"stage {part} needs the parameter {name!r}, {lacks}"
-            hint = "a stage gives it with its outputs, or the request does"
+            hint = "let an earlier stage return it, or give it with the request"
             findings.error("missing-parameter", seen, hint)
     if findings.error_count > before:
         return None

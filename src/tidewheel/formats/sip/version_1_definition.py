@@ -129,7 +129,7 @@ class _Conversion:
             return ""
         if any(sign in node.text for sign in _SIGNS):
             seen = f"the {key} of the workflow is a template: {node.text}"
-            hint = f"in 2.0 it is known before any request: write {key}, or name the file so"
+            hint = f"in 2.0 it is not a template: write {key} here or in the file's name"
             self.findings.warning(LOST, seen, hint, node.position)
             return ""
         if why := problem(node.text):
@@ -180,7 +180,7 @@ class _Conversion:
             if entry.key.text not in _READ and entry.key.text not in _OF_A_RUN:
                 self._lose(f"the key {entry.key.text!r} of {what}", entry)
         if problem := stage_id_problem(name) or version_problem(version):
-            seen = f"stage {name!r}, version {version!r}, has no folder in 2.0"
+            seen = f"stage {name!r}, version {version!r}, cannot have a folder in 2.0"
             self.findings.error("bad-name", seen, problem, item.position)
         else:
             self._convert_files(item, name, version)
@@ -192,8 +192,8 @@ class _Conversion:
             if node is None or is_null(node) or plain_value(node) == []:
                 continue
             if key != _DEPENDENCIES[0]:
-                seen = f"{what} has the key {key!r}, which version 1 passed over"
-                hint = "it is carried over as dependencies: the stage waits now"
+                seen = f"{what} has the key {key!r}, which version 1 ignored"
+                hint = "it becomes dependencies: the stage now waits for them"
                 self.findings.warning("dependencies-spelling", seen, hint, node.position)
             for one in node.items if isinstance(node, Items) else (node,):
                 yield from self._dependency(one, what)
@@ -236,9 +236,7 @@ class _Conversion:
             kind, _, rest = named.partition(":")
             more.setdefault("flavour", rest.rpartition(":")[2] or None)
             seen = f"a resource of {what} is called {named!r}"
-            hint = (
-                f"it is taken for {kind} of the flavour {more['flavour']}: look whether it is"
-            )
+            hint = f"it is read as {kind} of the flavour {more['flavour']}: check this"
             self.findings.warning(LOST, seen, hint, item.position)
         result: dict[str, Json] = {"type": kind, "value": amount}
         if kind in ("node", "nodes"):
@@ -249,7 +247,7 @@ class _Conversion:
             result["exclusive"] = more.pop("exclusive", False)
         if lost := ", ".join(name for name, one in more.items() if one not in (None, {}, [])):
             seen = f"{lost} of a resource of {what} is not carried over"
-            hint = "2.0 has no such thing; labels of workers may say it (resources: label)"
+            hint = "2.0 has no such key; use labels of workers instead (resources: label)"
             self.findings.warning(LOST, seen, hint, item.position)
         return result
 
@@ -298,7 +296,7 @@ class _Conversion:
                 found = entry.value
                 if entry.key.text != word:
                     seen = f"{key} of stage {name} has {entry.key.text}"
-                    hint = f"it is taken for {word}"
+                    hint = f"it is read as {word}"
                     self.findings.warning("other-spelling", seen, hint, entry.key.position)
             elif (key, entry.key.text) != (version_1.ENGINE, "type"):
                 self._lose(f"the key {entry.key.text!r} of {key} of stage {name}", entry)
@@ -309,7 +307,7 @@ class _Conversion:
         name = said.text.removeprefix("./")
         if problem := path_problem(name):
             seen = f"stage {stage}: {said.text!r} is not read: {problem}"
-            hint = "copy the file into the folder of the stage's templates, and name it so"
+            hint = "copy the file into the folder of the stage's templates, and use that path"
             self.findings.error("bad-path", seen, hint, said.position)
             return None
         tried = [f"{lead}/{stage}/{version}/{name}" for lead in self._leads]
@@ -334,7 +332,7 @@ class _Conversion:
 
 
 _PARAMETERS_HEAD = (
-    "# One without a value must be given with each request; write a default behind it."
+    "# A parameter without a value must be given with each request, or gets a default here."
 )
 
 

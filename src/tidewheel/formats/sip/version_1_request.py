@@ -100,7 +100,7 @@ class _Request:
         name = Scalar("SBI-" + own.text.removeprefix("PB-"), True, own.position)
         if named is not None and isinstance(named.value, Scalar):
             name = named.value
-        seen = f"this is a block without an instance: it is asked for as {name.text}"
+        seen = f"this is a block without an instance: it is submitted as {name.text}"
         hint = f"write it as {SBI_VERSION}: {version_1.convert_command(block)}"
         self.changes.warning(version_1.CODE, seen, hint, here)
         given = name.text.removeprefix("SBI-")
@@ -174,7 +174,7 @@ class _Request:
                 continue
             hint = "in 2.0 each stage of a workflow says what it needs"
             if plain_value(found.value) in ([], {}):
-                self._change(found, f"{what} has {word}, and nothing in it", hint)
+                self._change(found, f"{what} has an empty {word}", hint)
             else:
                 self._lose(found, f"{what} asks for resources", hint)
         self._rest(part, what)
@@ -201,7 +201,7 @@ class _Request:
         apart = dict(zip(("id", "version", "parameters"), map(part.take, words), strict=True))
         if stages := part.take("workflow_stages"):
             hint = "a request names a registered workflow: tidewheel register"
-            self._lose(stages, f"{what} has the stages of its workflow in itself", hint)
+            self._lose(stages, f"{what} contains the stages of its workflow", hint)
         if found is None and not any(apart.values()):
             return None
         if found is not None and not isinstance(found.value, Fields):
@@ -228,14 +228,14 @@ class _Request:
             if is_null(entry.value) or plain_value(entry.value) in ({}, [], ""):
                 continue
             if name in _REMARKS:
-                self._change(entry, f"{what} has {name!r}", "it says nothing in a request")
+                self._change(entry, f"{what} has {name!r}", "it has no effect in a request")
             else:
                 self._lose(entry, f"{what} has the key {name!r}", "2.0 has no place for it")
 
     def _renamed(self, entry: Entry | None, name: str, shown: str = "") -> Entry | None:
         if entry is None or entry.key.text == name:
             return entry
-        self._change(entry, f"{entry.key.text!r} is another word", f"write {shown or name}")
+        self._change(entry, f"{entry.key.text!r} is another name", f"write {shown or name}")
         return _entry(name, entry.value, entry.key.position)
 
     def _change(self, entry: Entry, seen: str, hint: str) -> None:

@@ -86,7 +86,7 @@ class Rewriter:
             after = [tokens[one] for one in told[place + 1 :]]
             name, length = _attribute(after)
             if length == 0 and token == "stage":
-                self._report(line, "the whole of stage, of which 2.0 knows other parts")
+                self._report(line, "stage as a whole, which has other parts in 2.0")
             last = told[place + length]
             written = "".join(tokens[number : last + 1])
             yield self._named(written, name, after[length:], line) if length else written
@@ -97,7 +97,7 @@ class Rewriter:
         """Returns how 2.0 writes `stage.NAME`; ``after`` are the tokens that follow it."""
         if name == "args" and self._is_compose:
             if after not in (["}", "}"], ["-", "}", "}"]):
-                self._report(line, "stage.args, which is a text in version 1 and not in 2.0")
+                self._report(line, "stage.args, which is a text in version 1, but not in 2.0")
             return "args"
         if name in _UNTOLD:
             self._report(line, f"{written}, which templates of 2.0 do not know")
@@ -105,7 +105,7 @@ class Rewriter:
         if name in _SAME:
             return written
         if self._is_compose:
-            self._report(line, f"{written}, which was empty in version 1: it is a parameter")
+            self._report(line, f"{written}, empty in version 1, which is now a parameter")
         default = _default(after)
         if self.parameters.get(name) is None:
             self.parameters[name] = default
@@ -114,7 +114,7 @@ class Rewriter:
 
     def _report(self, line: int, what: str) -> None:
         seen = f"stage {self.stage}: a template uses {what}"
-        hint = "look at this expression in the converted file"
+        hint = "check this expression in the converted file"
         self.findings.warning(LOST, seen, hint, Position(self._path, line))
 
 
