@@ -254,7 +254,7 @@ def test_a_job_that_stays_in_slurms_queue_says_why_and_goes_on_when_that_is_mend
         job = slurm.only("flow/run1/1/a/")
         assert "1/a  submitted" in said, said
         assert f"scontrol release {job} releases it (needs action)" in said, said
-        assert "    tidewheel kill flow/run1 1/a\n" in said, said
+        assert "    tidewheel kill flow/run1 1/a  # end its job\n" in said, said
         slurm.ask("scontrol", "release", job)
         assert ended(run, 55) == 0, run.log
 

@@ -130,7 +130,7 @@ def test_a_credential_of_systemd_is_found_by_a_name_without_slashes(folder):
     assert "can be read by others" in refused(sources, "open")
     said = refused(sources, "tidewheel.token")
     assert "can put it there: the systemd credential secret.tidewheel.token" in said
-    assert "team-a or under it" in refused(sources, "team-a/db", "team-b")
+    assert "only for names under team-a" in refused(sources, "team-a/db", "team-b")
 
 
 def test_a_command_prints_what_its_last_argument_names():

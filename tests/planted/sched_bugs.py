@@ -22,18 +22,13 @@ SCHED_BUGS = (
         (
             Edit(
                 PROPAGATION,
-                "        fresh = flows - memory.spawned\n",
-                "        fresh = flows\n",
-            ),
-            Edit(
-                PROPAGATION,
-                "            fresh = fresh.difference(memory.verdicts)\n",
-                "            fresh = frozenset(\n"
-                "                flow\n"
-                "                for flow in fresh\n"
-                "                if flow not in memory.verdicts\n"
-                "                or memory.verdicts[flow].kind.name == 'FINISHED'\n"
-                "            )\n",
+                "    return flows.difference(memory.spawned, memory.verdicts)\n",
+                "    return frozenset(\n"
+                "        flow\n"
+                "        for flow in flows\n"
+                "        if flow not in memory.verdicts\n"
+                "        or memory.verdicts[flow].kind.name == 'FINISHED'\n"
+                "    )\n",
             ),
         ),
     ),

@@ -423,7 +423,7 @@ def test_m6_one_token_holds_only_its_share_of_the_event_streams(tmp_path):
         held = [EventReader(greedy).ready() for _ in range(2)]
         reply = greedy.get("/events")
         assert (reply.status, reply.code) == (429, "quota")
-        assert "2 streams of events" in reply.json["message"]
+        assert "2 open streams of events" in reply.json["message"]
         EventReader(other).ready().close()
         held[0].close()
         eventually(lambda: _can_follow(greedy), "its place is free again")

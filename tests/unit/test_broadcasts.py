@@ -98,7 +98,7 @@ def test_an_empty_value_means_what_it_means_in_a_definition():
         ("[events]executon timeout=PT1S", "did you mean [events]execution timeout"),
         ("execution time limit=10", "PT10S"),
         ("script", "no value"),
-        ("inherit=X", "when the definition is read"),
+        ("inherit=X", "change them with reload"),
         ("[outputs]x=y", "reload"),
         ("[environment filter]include=A", "reload"),
         ("[remote]owner=me", "no longer accepted; name a platform"),

@@ -122,7 +122,7 @@ def test_what_is_told_later_counts_more():
 
 
 def test_values_that_are_too_large_are_told_how_to_hand_on_a_file():
-    with pytest.raises(BadValues, match=r'hand on \{"\$file": "PATH"\}'):
+    with pytest.raises(BadValues, match=r'return \{"\$file": "PATH"\}'):
         values_text(json.dumps({"x": "x" * VALUES_BYTES_MAX}))
 
 

@@ -166,7 +166,7 @@ def test_a_handler_cannot_speak_without_end(way):
     def chatty(_spec, job):
         for _ in range(10_000):
             job.message("again")
-        with pytest.raises(Refused, match="10000 things"):
+        with pytest.raises(Refused, match="10000 messages"):
             job.message("and again")
 
     end, reports = run_handler(way(chatty))

@@ -203,7 +203,7 @@ def _read(secret: str, path: Path, called: Path, *, is_credential: bool) -> byte
         if open_to:
             raise SecretRefused(
                 f"{REFERENCE}{secret}: {called} can be read by others, or does not belong to "
-                "the worker; chmod 600 {called}"
+                f"the worker; chmod 600 {called}"
             )
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(VALUE_BYTES_MAX + 1)

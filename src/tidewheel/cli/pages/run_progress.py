@@ -274,11 +274,8 @@ class RunPage:
 
     def leaving(self) -> None:
         is_lost = self._status == "lost"
-        fate = (
-            "may be started again by another scheduler"
-            if is_lost
-            else "keep running, and the next start finds them"
-        )
+        kept = "keep running, and the next start finds them"
+        fate = "may be started again by another scheduler" if is_lost else kept
         self.line(f"exiting; active jobs {fate}")
 
     # ---- the end ----
