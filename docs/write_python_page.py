@@ -16,6 +16,8 @@ from tidewheel import testing
 from tidewheel.client.async_client import QueueChanges
 from tidewheel.client.embedded import WorkerFields
 from tidewheel.client.fields import Filters, TaskFields
+from tidewheel.config import WorkerSettings
+from tidewheel.core.queue.requests import QueueSettings
 from tidewheel.formats.python_api.declarations import FunctionTask, MappedTask
 from tidewheel.formats.python_api.settings import Settings
 
@@ -43,7 +45,7 @@ PARTS = (
         ),
     ),
     Part("Handlers", ("find",)),
-    Part("JobContext", ("mute", "printed", "flush_printed")),
+    Part("JobContext", ("give_inputs", "mute", "printed", "flush_printed")),
     Part("Abort"),
     Part(
         "Worker",
@@ -59,15 +61,18 @@ PARTS = (
     Part("MappedTask", ("leaves", "expression"), kind=MappedTask),
 )
 FUNCTIONS = ("all_of", "any_of")
+# Where the fields of a form are explained that have no words of their own.
+EXPLAINED_BY: dict[type, type] = {WorkerFields: WorkerSettings, QueueChanges: QueueSettings}
 TESTING = """\
 For tests of your own: `from tidewheel.testing import failed, play`. [Test a
 workflow](../howto/testing_a_workflow.md) shows how.
 """
 INTRODUCTION = """\
-Every name is in `tidewheel`: `from tidewheel import Client, Handlers, Worker, Workflow`. Names
-for tests are in `tidewheel.testing`.
+Import the names from `tidewheel`: `from tidewheel import Client, Handlers, Worker, Workflow`.
+Names for tests are in `tidewheel.testing`. `FunctionTask` and `MappedTask` are not imported:
+methods of a workflow return them.
 [The queue from Python](../howto/queue_from_python.md) and [workflows in
-Python](../python_api.md) show how they are used together.
+Python](../python_api.md) show how these names are used together.
 
 Durations are seconds, `"10m"`, `"PT10M"` or a `timedelta`; sizes are bytes or `"2GiB"`.
 `retries` is a number of retries (`3`), the delay before a single retry (`"1m"`), or a list of
@@ -80,15 +85,18 @@ PRINTED = """\
 
 `print`, and logging to `sys.stdout` or `sys.stderr`, go to the log of the handler's own task,
 `job.out` and `job.err`, also if many handlers run at once in threads and coroutines:
-`tidewheel log TASK` prints both, and behind a server they are sent there. A log is cut to its
-end when it grows beyond 100 MB. `asyncio.to_thread` prints to the log, too; a thread that
-a handler starts by itself (before Python 3.14), and a program, print to the worker's terminal.
-While a `Worker` with handlers runs in your process, `sys.stdout` and `sys.stderr` are objects
-that pass on to the streams beneath whatever no handler writes; afterwards they are put back.
+`tidewheel log TASK` prints both. A worker that uses a server sends both to the server. When
+one of them grows beyond 100 MB, all but its last 1 MB is deleted. Code in `asyncio.to_thread`
+prints to the log, too. A thread that the handler starts itself (before Python 3.14) and
+a program that it starts print to the worker's terminal.
 
-The traceback of an exception is kept with the attempt: the worker's line names class and place,
-`tidewheel task TASK` shows the last calls in your own code, and `tidewheel log TASK` ends with
-all of it.
+While a `Worker` with handlers runs in your process, `sys.stdout` and `sys.stderr` are replaced:
+text that a handler prints goes to its log, all other text to the original stream. When the
+worker has ended, the original streams are put back.
+
+The traceback of an exception is stored with the attempt. The worker prints one line with the
+class of the exception and where it was raised, `tidewheel task TASK` shows the last calls in
+your own code, and `tidewheel log TASK` ends with the whole traceback.
 """
 
 
@@ -98,7 +106,7 @@ def page() -> str:
     for part in PARTS:
         parts.append(_class(part))
         if part.name == "Client":
-            same = "It has the methods of `Client`, each to be awaited.\n"
+            same = "It has the methods of `Client`: await them; `events` is for `async for`.\n"
             parts.append(f"## AsyncClient\n\n{_words(tidewheel.AsyncClient)}\n{same}")
         if part.name == "JobContext":
             parts.append(PRINTED)
@@ -206,21 +214,35 @@ def _table(form: type) -> str:
 
 
 def annotated_fields(form: type) -> Iterator[tuple[str, ast.AnnAssign, str]]:
-    """Yields the fields of a class: name, how it is written, and the comment beside it."""
+    """Yields the fields of a class: name, how it is written, and the comment beside or above
+    it."""
     source = inspect.getsource(form)
     lines = source.splitlines()
     [tree] = ast.parse(source).body
     assert isinstance(tree, ast.ClassDef)
     for node in tree.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            line = lines[(node.end_lineno or node.lineno) - 1]
-            yield node.target.id, node, line.partition("  # ")[2].strip()
+            beside = lines[(node.end_lineno or node.lineno) - 1].partition("  # ")[2].strip()
+            yield node.target.id, node, beside or _comment_above(lines[: node.lineno - 1])
+
+
+def _comment_above(lines: list[str]) -> str:
+    """Returns the comment at the end of these lines: words that are too long for one line."""
+    found: list[str] = []
+    for line in reversed(lines):
+        if not line.lstrip().startswith("# "):
+            break
+        found.insert(0, line.strip().removeprefix("# "))
+    return " ".join(found)
 
 
 def _fields(form: type) -> Iterator[tuple[str, str, str]]:
     """Yields the fields of a form: name, type, and the comment or explanation beside it."""
+    elsewhere: dict[str, str] = {}
+    if form in EXPLAINED_BY:
+        elsewhere = {name: words for name, _, words in annotated_fields(EXPLAINED_BY[form])}
     for name, node, comment in annotated_fields(form):
-        kind, words = node.annotation, comment
+        kind, words = node.annotation, comment or elsewhere.get(name, "")
         if isinstance(kind, ast.Subscript) and ast.unparse(kind.value) == "Annotated":
             assert isinstance(kind.slice, ast.Tuple)
             kind, said = kind.slice.elts

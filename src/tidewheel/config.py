@@ -98,13 +98,13 @@ class Credentials:
 class StoreSettings:
     """The address of a store, and how long to wait for the database."""
 
-    url: str  # of a database, or of a server
-    credentials: Credentials = field(default_factory=Credentials)
-    submit: SubmitLimits = field(default_factory=SubmitLimits)
-    busy_seconds_max: float = 10.0  # for a lock or a connection
-    statement_seconds_max: float = 30.0
-    batch_operations_max: int = 256  # operations of one SQLite group commit
-    connections_max: int = 4  # to PostgreSQL; heartbeats have one of their own
+    url: str  # the address of a database or of a server
+    credentials: Credentials = field(default_factory=Credentials)  # what to show to a server
+    submit: SubmitLimits = field(default_factory=SubmitLimits)  # how much a call may store
+    busy_seconds_max: float = 10.0  # how long to wait for a database lock or a connection
+    statement_seconds_max: float = 30.0  # how long PostgreSQL may take for one SQL statement
+    batch_operations_max: int = 256  # how many operations SQLite writes in one commit
+    connections_max: int = 4  # connections to PostgreSQL; heartbeats use another one
     poll_seconds: float = 0.05  # how soon changes by other processes are noticed on SQLite
 
     def __post_init__(self) -> None:
@@ -124,8 +124,8 @@ class StoreSettings:
                 raise BadSetting(
                     "server",
                     shown,
-                    "https://HOST, or an address of this machine: the token would be sent "
-                    f"unencrypted; on a network that you trust, set {IN_CLEAR}=1",
+                    "https://HOST, or an address of this machine: over http the token would be "
+                    f"sent unencrypted; on a network that you trust, set {IN_CLEAR}=1",
                 )
 
 
@@ -134,22 +134,26 @@ Where = str | StoreSettings | None  # a store: its address, its settings, or thi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorSettings:
-    """The settings of a monitor, which watches leases and deletes what was kept long enough."""
+    """The settings of a monitor, which takes back lapsed leases and deletes old records."""
 
-    interval_seconds: float = 1.0
-    lapsed_per_pass_max: int = 500
-    retention_seconds: float | None = RETENTION_SECONDS_DEFAULT  # None: keep for ever
+    interval_seconds: float = 1.0  # seconds between two checks of the leases
+    lapsed_per_pass_max: int = 500  # how many leases are taken back in one transaction
+    retention_seconds: float | None = (
+        RETENTION_SECONDS_DEFAULT  # of ended tasks; None: for ever
+    )
+    # How long stopped or silent workers are listed, 3600 or more; None: for ever.
     workers_retention_seconds: float | None = WORKERS_RETENTION_SECONDS_DEFAULT
-    retention_interval_seconds: float = 60.0
-    deleted_per_batch_max: int = 1_000
-    export_directory: Path | None = None  # tasks are written there before they are deleted
+    retention_interval_seconds: float = 60.0  # seconds between two searches for old tasks
+    deleted_per_batch_max: int = 1_000  # how many tasks or workers are deleted in one batch
+    export_directory: Path | None = None  # where tasks are written before they are deleted
 
     def __post_init__(self) -> None:
         _positive(self, "interval_seconds", "lapsed_per_pass_max")
         _positive(self, "retention_interval_seconds", "deleted_per_batch_max")
         kept = self.workers_retention_seconds
         if kept is not None and kept < WORKERS_RETENTION_SECONDS_MIN:
-            accepted = f"{WORKERS_RETENTION_SECONDS_MIN:.0f} or more; 0 keeps them permanently"
+            least = f"{WORKERS_RETENTION_SECONDS_MIN:.0f} or more"
+            accepted = f"{least}; None, in the environment 0, keeps workers permanently"
             raise BadSetting("workers_retention_seconds", kept, accepted)
 
 
@@ -158,16 +162,16 @@ SMTP_DEFAULT = "localhost:25"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerSettings:
-    """The settings of a scheduler, which drives runs and takes over those of dead ones."""
+    """The settings of a scheduler, which drives runs and takes over runs of dead schedulers."""
 
-    lease_seconds: float = RUN_LEASE_SECONDS_DEFAULT  # of a run: how soon another takes over
-    interval_seconds: float = 1.0
-    runs_max: int = 1_000  # driven at once by one process
-    smtp: str = SMTP_DEFAULT  # HOST or HOST:PORT to which mail about events is handed
-    # Whether handlers and functions of definitions that their owner gave from a folder of this
-    # machine run in the scheduler's process; all others are tasks, for workers.
+    lease_seconds: float = RUN_LEASE_SECONDS_DEFAULT  # until another scheduler takes over a run
+    interval_seconds: float = 1.0  # seconds between two searches for runs without a scheduler
+    runs_max: int = 1_000  # how many runs one process drives at once, without nested runs
+    smtp: str = SMTP_DEFAULT  # the mail server for mail about events, HOST or HOST:PORT
+    # Whether event handlers and xtrigger functions run in the scheduler's process if the
+    # definition came from its owner's folder on this machine; all others are tasks for workers.
     trust_definitions: bool = False
-    # Of a giant run, which is driven by a process of its own: address space.
+    # The address space of the separate process that drives a very large run.
     run_memory_bytes_max: int = 8 * 1024**3
 
     def __post_init__(self) -> None:
@@ -217,47 +221,48 @@ def read_quotas(texts: Iterable[str]) -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """The address at which a server listens, and the limits on what it accepts."""
+    """The address at which a server listens, and the limits on what it accepts.
 
-    host: str = "127.0.0.1"
-    port: int = 8450
-    hosts: tuple[str, ...] = ()  # names under which it may be called, besides its own
-    certificate: Path | None = None  # TLS; with the next one
-    key: Path | None = None
-    attempt_key_file: Path | None = None  # signs jobs' tokens; None: `attempt-key` in the home
-    proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed
-    body_bytes_max: int = 8 * 1024 * 1024
-    header_bytes_max: int = 32 * 1024
-    url_bytes_max: int = 8 * 1024
-    header_seconds_max: float = 10.0
-    body_seconds_max: float = 30.0
-    request_seconds_max: float = 30.0
-    wait_seconds_max: float = 60.0  # of a claim that waits for tasks
-    connections_max: int = 2_000
-    connections_per_address_max: int = 1_000  # of one that is no named proxy
-    channels_max: int = 500  # of workers that listen
-    followers_max: int = 1_000  # of the event stream
-    # How many requests may be under way, of all kinds together, for one of this kind to be let
-    # in, from the least urgent on; what workers report is never turned away.
-    streams_max: int = 48
-    reads_max: int = 64
-    submits_max: int = 128
-    claims_max: int = 192
-    cancels_max: int = 256
-    strangers_max: int = 32  # the same of requests that need no token, apart from all others
-    # Requests at slow work (views, definitions) or waiting for their turn; these are in no way.
-    slow_max: int = 128
-    # What a definition may cost that is too large to be read by the server itself.
+    `streams_max` to `cancels_max` are limits on all requests that are under way: while there
+    are that many, new requests of this kind are refused. Reports of workers never are.
+    """
+
+    host: str = "127.0.0.1"  # the address to listen on
+    port: int = 8450  # the port to listen on; 0: any free port
+    hosts: tuple[str, ...] = ()  # host names by which clients reach it, besides its own address
+    certificate: Path | None = None  # the certificate for TLS; needs `key`
+    key: Path | None = None  # the private key of the certificate; needs `certificate`
+    attempt_key_file: Path | None = None  # signs jobs' tokens; None: `attempt-key` in `home`
+    proxies: tuple[str, ...] = ()  # addresses of proxies whose X-Forwarded headers are trusted
+    body_bytes_max: int = 8 * 1024 * 1024  # the size of a request's body
+    header_bytes_max: int = 32 * 1024  # the size of a request's headers together
+    url_bytes_max: int = 8 * 1024  # the length of a request's URL
+    header_seconds_max: float = 10.0  # how long the headers of a request may take to arrive
+    body_seconds_max: float = 30.0  # how long the body of a request may take to arrive
+    request_seconds_max: float = 30.0  # how long the server may take to answer a request
+    wait_seconds_max: float = 60.0  # how long a worker's claim may wait for tasks
+    connections_max: int = 2_000  # open connections from all addresses together
+    connections_per_address_max: int = 1_000  # from each address; `proxies` may have more
+    channels_max: int = 500  # workers that may keep a channel open to hear of work and cancels
+    followers_max: int = 1_000  # clients that may follow events at the same time
+    streams_max: int = 48  # requests to follow events; the first to be refused
+    reads_max: int = 64  # requests that only read
+    submits_max: int = 128  # submissions, and changes that are in no other row
+    claims_max: int = 192  # requests by which workers register and take tasks
+    cancels_max: int = 256  # cancellations and other requests of operators; the last refused
+    strangers_max: int = 32  # requests under way that need no token; counted separately
+    slow_max: int = 128  # slow requests (views, definitions) under way; counted separately
+    # CPU time to read one definition that is too large for the server's own process.
     definition_cpu_seconds_max: float = 60.0
-    definition_memory_bytes_max: int = 2 * 1024**3  # of address space
-    submit_rate: float | None = None  # tasks per second and queue; None: as many as come
-    quotas: tuple[str, ...] = ()  # other than those of QUOTAS, as NAME=N or NAME=off
-    failures_max: int = 10  # wrong tokens from one address within a minute
-    stop_seconds_max: float = 10.0
-    manual: Path | None = None  # the built documentation; None: what was installed with us
-    home: Path | None = None  # the state directory; None: that of this user
-    access_file: Path | None = None  # how people sign in, and what they may; None: nobody does
-    web: Path | None = None  # the built web page; None: the one that was installed with us
+    definition_memory_bytes_max: int = 2 * 1024**3  # address space to read such a definition
+    submit_rate: float | None = None  # tasks per second for each queue; None: no limit
+    quotas: tuple[str, ...] = ()  # NAME=N or NAME=off for each quota that is not the default
+    failures_max: int = 10  # wrong tokens from one address in a minute; then it has to wait
+    stop_seconds_max: float = 10.0  # how long a stopping server waits for open requests
+    manual: Path | None = None  # folder of the built documentation; None: the installed one
+    home: Path | None = None  # the state directory; None: that of the user who runs the server
+    access_file: Path | None = None  # who may sign in, with which rights; None: no sign-in
+    web: Path | None = None  # folder of the built web page; None: the installed one
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -286,13 +291,13 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
-    """The limits that the kernel sets to a process that does one thing for a caller.
+    """The kernel's limits on a helper process, which reads a definition or drives one run.
 
-    None: as the process that started it.
+    None: the helper has the same limit as the process that started it.
     """
 
-    cpu_seconds: float | None = None  # for each call
-    memory_bytes: int | None = None  # of address space
+    cpu_seconds: float | None = None  # CPU time for each piece of work
+    memory_bytes: int | None = None  # address space
 
     def __post_init__(self) -> None:
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
@@ -301,16 +306,16 @@ class ProcessLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLimits:
-    """The limits that the kernel sets to each process of a job (S25).
+    """The kernel's limits on each process of a job.
 
-    None: as the worker itself.
+    None: the process has the same limit as the worker's own process.
     """
 
-    cpu_seconds: float | None = None
-    memory_bytes: int | None = None  # of address space
-    open_files: int | None = None
-    processes: int | None = None  # of the worker's user, all jobs together; root has no limit
-    file_bytes: int | None = None  # of each file that is written, logs included
+    cpu_seconds: float | None = None  # CPU time
+    memory_bytes: int | None = None  # address space
+    open_files: int | None = None  # files that are open at the same time
+    processes: int | None = None  # of the worker's user in all jobs together; no limit for root
+    file_bytes: int | None = None  # size of each file that the process writes, logs included
 
     def __post_init__(self) -> None:
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
@@ -324,25 +329,30 @@ PREPARE_SECONDS_DEFAULT = 600.0  # in which an engine fetches images and makes c
 class WorkerSettings:
     """The settings of a worker: what it offers, and how it treats its jobs."""
 
-    name: str
-    queues: tuple[str, ...] = ("default",)
-    slots: int = 1
-    capacity: Resources = field(default_factory=Resources)
-    lease_seconds: float | None = None  # None: as the queue says
-    poll_seconds: float = 5.0  # a wake-up may be lost; this bounds the wait
-    adopt_interval_seconds: float = ADOPT_INTERVAL_SECONDS_DEFAULT  # looks for dead workers
+    name: str  # the name of the worker in lists and messages
+    queues: tuple[str, ...] = ("default",)  # names or patterns of the queues that it serves
+    slots: int = 1  # how many tasks it runs at once
+    capacity: Resources = field(default_factory=Resources)  # what it offers to tasks
+    lease_seconds: float | None = None  # the length of its leases; None: as the queue says
+    poll_seconds: float = 5.0  # how often it looks for tasks if no wake-up arrives
+    # Seconds between two searches for dead workers on this host whose jobs it can adopt.
+    adopt_interval_seconds: float = ADOPT_INTERVAL_SECONDS_DEFAULT
+    # When stopped: YIELD ends the jobs and gives their tasks to other workers, DRAIN finishes
+    # the jobs, LEAVE lets them run, and the next worker on this host adopts them.
     on_stop: OnStop = OnStop.YIELD
-    grace_seconds: float = 30.0
-    tie_jobs: bool = False
-    job_limits: JobLimits = field(default_factory=JobLimits)
-    usage_interval_seconds: float = 5.0
-    runners: tuple[str, ...] = ()  # besides bash and handlers
-    shell: bool = True  # whether commands are run by bash
-    allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
+    grace_seconds: float = 30.0  # when stopped with yield or drain: then what is left is killed
+    tie_jobs: bool = False  # whether jobs are ended when the worker ends, even if it is killed
+    job_limits: JobLimits = field(default_factory=JobLimits)  # for each process of a job
+    usage_interval_seconds: float = 5.0  # how often the resources that jobs use are measured
+    runners: tuple[str, ...] = ()  # besides bash and handlers: slurm, compose, swarm
+    shell: bool = True  # whether it runs commands with bash
+    allow_compose: tuple[str, ...] = ()  # what compose files may use of this host
+    # How long an engine may take to fetch images and create containers.
     prepare_seconds: float = PREPARE_SECONDS_DEFAULT
     secrets: Path | None = None  # a folder with a file for each secret
-    secrets_command: tuple[str, ...] = ()  # prints the secret that its last argument names
-    home: Path = Path()
+    # A command that prints a secret; the name of the secret is added as its last argument.
+    secrets_command: tuple[str, ...] = ()
+    home: Path = Path()  # the state directory
 
     def __post_init__(self) -> None:
         self._check_runners()
@@ -358,7 +368,7 @@ class WorkerSettings:
             raise BadSetting("queues", self.queues, "at least one queue name")
         for queue in self.queues:
             if finding := name_finding("queue", queue):
-                raise BadSetting("queue", queue, finding)
+                raise BadSetting("queue", queue, f"a valid name: {finding}")
         if self.lease_seconds is not None:
             _check_lease("lease_seconds", self.lease_seconds)
         if self.grace_seconds < 0:
@@ -382,7 +392,10 @@ class WorkerSettings:
                 what = label.removeprefix(ALLOW_LABEL_PREFIX)
                 raise BadSetting("label", label, f"--allow-compose {what}, which offers it")
         if self.tie_jobs and self.runners:
-            accepted = "no --runner with --tie-jobs: other jobs do not end with a worker"
+            accepted = (
+                "no --runner together with --tie-jobs: jobs of other runners do not end with "
+                "their worker"
+            )
             raise BadSetting("runner", ", ".join(self.runners), accepted)
 
 

@@ -130,7 +130,7 @@ def read_token(file: str) -> str:
     except OSError as error:
         raise BadSetting("token-file", file, f"{accepted} ({error.strerror})") from error
     if not token:
-        raise BadSetting("token-file", file, f"{accepted}; this one is empty")
+        raise BadSetting("token-file", file, f"{accepted}; no token was found there")
     return token
 
 

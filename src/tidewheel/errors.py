@@ -104,8 +104,8 @@ class Duplicate(Refused, code="duplicate"):
             super().__init__(f"{kind} {name!r} is taken by {holder}; choose another")
             return
         super().__init__(
-            f"{kind} {name!r} is taken by task {holder!r}, which differs from this one; "
-            "submit the same body again for the same task, or choose another " + kind
+            f"{kind} {name!r} is taken by task {holder!r}, which differs from the "
+            f"submitted task; submit exactly the same task again, or choose another {kind}"
         )
 
 
@@ -260,7 +260,8 @@ class NewerSchema(StoreUnusable, code="newer_schema"):
     def __init__(self, found: int, known: int) -> None:
         self.found, self.known = found, known
         super().__init__(
-            f"the store has schema version {found}; this tidewheel knows up to {known}. "
+            f"the store has schema version {found}; this tidewheel supports versions up to "
+            f"{known}. "
             "Upgrade tidewheel: a store cannot be downgraded"
         )
 
@@ -283,7 +284,7 @@ class CorruptStore(StoreUnusable, code="corrupt_store"):
         self.path, self.seen = path, seen
         super().__init__(
             f"the store {path} is damaged ({seen}) and was left as it is. "
-            "Restore a backup (tidewheel migrate leaves them beside the file as *.backup-*)"
+            "Restore a backup (tidewheel migrate puts backups beside the file: *.backup-*)"
         )
 
 
@@ -379,10 +380,10 @@ class NotRunning(Refused, code="not_running"):
         do = f"resume it first: tidewheel run {name}"
         if jobs:
             which = f"{', '.join(jobs)} still {'runs' if len(jobs) == 1 else 'run'}"
-            do = f"{which}; to end every job of it: tidewheel stop {name} --kill --run"
+            do = f"{which}; to end every job of the run: tidewheel stop {name} --kill --run"
         if status == "completed":
             do = (
-                "trigger, set and release reopen it; "
+                "the commands trigger, set and release reopen it; "
                 f"to run more cycles: tidewheel run {name} --fcp POINT"
             )
         seen = f"{name} is not running ({status})"

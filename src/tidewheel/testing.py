@@ -61,12 +61,12 @@ LINES_MAX = 50  # of a text for people
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnd:
-    """Says how tasks end that are played; `failed`, `submit_failed` and `succeeded` make it."""
+    """Says how a played task ends; `failed`, `submit_failed` and `succeeded` return it."""
 
-    is_success: bool
-    is_submitted: bool = True
-    times: int | None = None  # that it fails, one after the other; None: always
-    outputs: tuple[str, ...] | None = None  # custom ones that it makes; None: as usual
+    is_success: bool  # whether the task succeeds
+    is_submitted: bool = True  # whether its job can be submitted
+    times: int | None = None  # how many tries fail, from the first on; None: all
+    outputs: tuple[str, ...] | None = None  # the custom outputs that it makes; None: all
 
     def __post_init__(self) -> None:
         if self.times is not None and not 1 <= self.times <= TIMES_MAX:
@@ -74,20 +74,22 @@ class TaskEnd:
 
 
 def failed(*, times: int | None = None, outputs: Iterable[str] = ()) -> TaskEnd:
-    """Returns that a task fails: at every try, or at the first `times`.
+    """Makes a task fail: at every try, or only at the first `times` tries.
 
-    `outputs` are custom outputs that it makes before it fails.
+    `outputs` are the custom outputs that the task makes before it fails.
     """
     return TaskEnd(is_success=False, times=times, outputs=_names(outputs))
 
 
 def submit_failed(*, times: int | None = None) -> TaskEnd:
-    """Returns that no job of a task can be submitted: at any try, or at the first `times`."""
+    """Makes the submission of a task's job fail: at every try, or only at the first `times`
+    tries."""
     return TaskEnd(is_success=False, is_submitted=False, times=times, outputs=())
 
 
 def succeeded(*, outputs: Iterable[str] | None = None) -> TaskEnd:
-    """Returns that a task succeeds; `outputs` are the custom ones that it makes, else all."""
+    """Makes a task succeed. `outputs` are the custom outputs that it makes; without `outputs`
+    it makes all of them."""
     return TaskEnd(is_success=True, outputs=None if outputs is None else _names(outputs))
 
 
@@ -102,34 +104,34 @@ def _names(outputs: Iterable[str]) -> tuple[str, ...]:
 class PlayedTask:
     """Holds one try of a task: when its job ran, how it ended, and what it was given."""
 
-    id: str  # such as 2/model
-    name: str
-    point: str
-    try_number: int
-    status: str  # succeeded, failed, submit-failed; empty if it had not ended at the end
-    start_seconds: float | None  # after the beginning; None: no job of it started
-    end_seconds: float | None
+    id: str  # point and name, such as 2/model
+    name: str  # the name of the task
+    point: str  # the cycle point of the task
+    try_number: int  # 1 for the first try
+    status: str  # succeeded, failed, submit-failed; empty if it had not ended when play ended
+    start_seconds: float | None  # virtual time of its start, from 0 on; None: no job started
+    end_seconds: float | None  # virtual time of its end, from 0 on; None: it did not end
     waited_for: str  # what it waited for last: parent, clock, retry, limit, runahead, …
-    parents: tuple[str, ...]  # the tasks whose outputs let it go
-    inputs: Mapping[str, object] = field(default_factory=dict)  # $TIDEWHEEL_INPUTS
-    variables: Mapping[str, str] = field(default_factory=dict)  # of its [[[inputs]]]
-    arguments: Mapping[str, object] = field(default_factory=dict)  # of a Python function
+    parents: tuple[str, ...]  # the tasks whose outputs made it ready
+    inputs: Mapping[str, object] = field(default_factory=dict)  # content of $TIDEWHEEL_INPUTS
+    variables: Mapping[str, str] = field(default_factory=dict)  # set by its [[[inputs]]]
+    arguments: Mapping[str, object] = field(default_factory=dict)  # of its Python function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """Holds all that was seen when a workflow was played: `assert played.status == …`."""
+    """Holds what happened when a workflow was played: `assert played.status == …`."""
 
-    status: str  # completed, stalled, stopped, …, as `tidewheel runs` says it
+    status: str  # completed, stalled, stopped, …: the same words as in `tidewheel runs`
     tasks: list[PlayedTask]  # every try, in the order in which they were submitted
-    stalled: dict[str, list[str]]  # by task: every reason why it keeps the run from its end
+    stalled: dict[str, list[str]]  # by task: all reasons why this task stalls the run
     lost: list[str]  # sentences about tasks that will not run
-    expired: list[str]  # tasks
-    assumed: list[str]  # sentences about what was assumed of things outside
-    unused: list[str]  # outcomes that no task met
-    seconds: float  # of virtual time
-    workflow: str
-    names: Collection[str]  # of all its tasks; `in` knows the elements of lists, too
+    expired: list[str]  # ids of the tasks that expired
+    assumed: list[str]  # sentences about assumptions, such as what an xtrigger returned
+    unused: list[str]  # entries of `outcomes` that applied to no task
+    seconds: float  # how long the run took in virtual time
+    workflow: str  # the name of the workflow
+    names: Collection[str]  # names of all tasks; `in` also finds elements of mapped tasks
 
     def ran(self, task: str) -> bool:
         """Returns whether a job of the task started: `played.ran("2/model")`.
@@ -139,7 +141,7 @@ class Played:
         return any(one.start_seconds is not None for one in self.tries(task))
 
     def tries(self, task: str) -> list[PlayedTask]:
-        """Returns every try of a task, the first one first; empty if there was none."""
+        """Returns every try of a task, in order; the list is empty if there was no try."""
         point, slash, name = task.rpartition("/")
         if not (point and slash):
             raise Refused(
@@ -204,25 +206,27 @@ def play(  # noqa: PLR0913 - each is named where it is given
     at: str | None = None,
     slots: int = 100,
 ) -> Played:
-    """Plays a workflow to its end: a folder with a flow.cylc, a Python file or `Workflow`, a
-    SIP file.
+    """Plays a workflow on a virtual clock until it ends. `definition` is a folder with a
+    flow.cylc, a Python file, a `Workflow` or a SIP file.
 
-    `outcomes` says how tasks end, `values` what they return, `lengths` how long they take. Each
-    is by task: `"model"` at every point, `"2/model"` at one, `"*/m*"` by pattern, or a family;
-    of several that fit the last counts. Without an outcome a task succeeds, with all its custom
-    outputs, after the time that its `[[[simulation]]]` says, else 10 seconds.
+    `outcomes` says how tasks end, `values` what they return, and `lengths` how long they take.
+    Their keys name tasks: `"model"` is the task at every point, `"m*"` a pattern, and the name
+    of a family means its members. In `outcomes` and `values` a key can have a point, too:
+    `"2/model"`, `"*/m*"`. If several keys match a task, the last one counts. A task without an
+    outcome succeeds with all its custom outputs. A task without a length takes as long as its
+    `[[[simulation]]]` says, or 10 seconds.
 
-    With `values`, exactly these are there: a task that takes another one is not started, as in
-    a run. Without any, every value that a task takes is assumed to be there. What a function
-    returns can be given as it is: `values={"total": 100}`.
+    If `values` is given, tasks return only these values: a task that takes any other value is
+    not started, as in a run. If it is not given, every value that a task takes is assumed to
+    exist. Give the value of a function as the function returns it: `values={"total": 100}`.
 
     `variables` are those of a template, or the parameters of a SIP definition. `initial` and
-    `final` are the first and last point instead of those that the definition says, `until` is
-    the point after which nothing is released; without any end the first ten points are played.
-    `at` is what the virtual clock shows at the start, and `slots` how many jobs run at once.
+    `final` replace the first and the last point of the definition. No task after the point
+    `until` is released. If a workflow has no end, the first ten points are played. `at` is the
+    time of the virtual clock at the start, and `slots` is how many jobs run at once.
 
-    Raises InvalidDefinition with all findings if the definition has errors, and Refused for a
-    name that it does not have.
+    Raises InvalidDefinition with all findings if the definition has errors, and Refused if a
+    name is not in the definition.
     """
     loaded = _load(definition, variables or {}, initial, final)
     graph = loaded.graph

@@ -64,7 +64,7 @@ def test_a_task_outside_of_the_window_is_found_by_name_and_by_point(site, noisy,
     expect(page.locator(".task-box").first).to_be_visible()
     expect(page.get_by_label(re.compile("^1/lonely"))).to_have_count(0)
     page.get_by_label("Name or family").fill("lonely")
-    page.get_by_role("button", name="found outside of this window").click()
+    page.get_by_role("button", name="outside of this window").click()
     expect(page.get_by_label("1/lonely, succeeded")).to_be_visible()
     page.get_by_label("Point, with").fill("1")
     expect(page.locator(".task-box")).to_have_count(1)

@@ -47,7 +47,7 @@ def test_words_are_found_and_lines_wrapped(site, noisy, page):
     expect(page.locator(".log-line.current")).to_have_text("step 39 done")
     page.keyboard.press("Shift+Enter")
     expect(page.locator(".log-line.current")).to_have_text("step 399 done")
-    page.get_by_label("only these").check()
+    page.get_by_label("only lines found").check()
     expect(page.locator(".log-line")).to_have_count(11)
     page.get_by_label("wrap").check()
     expect(page).to_have_url(re.compile(r"logs\.wrap=yes"))

@@ -76,7 +76,7 @@ def test_a_queue_is_paused_and_tasks_are_cancelled_and_submitted_again(site, pag
     panel.get_by_role("button", name="Submit again").click()
     expect(page.get_by_role("dialog")).to_contain_text("1 to submit")
     confirm(page, "Submit again")
-    expect(panel).to_contain_text("Submitted again, number 2 of")
+    expect(panel).to_contain_text("Resubmission number 2 of")
     expect(rows.filter(has_text="load-1.2")).to_contain_text("ready")
     expect(panel.get_by_label("Why it does not run")).to_contain_text("paused")
     queue.get_by_role("button", name="Empty").click()

@@ -178,7 +178,7 @@ def test_a_tab_shows_one_view_and_split_another_beside_it(site, wide, page):
     tabs.get_by_role("button", name="Tree").click()
     expect(page.get_by_role("region", name="Tree")).to_be_visible()
     expect(page.get_by_role("region", name="Table")).to_have_count(0)
-    page.get_by_label("Split: show another view beside").select_option("Table")
+    page.get_by_label("Split: show another view beside this one").select_option("Table")
     table = page.get_by_role("region", name="Table")
     expect(table).to_be_visible()
     wide_before = table.bounding_box()["width"]
@@ -239,6 +239,6 @@ def test_the_banner_fits_every_screen(site, wide, page, width, theme):
     page.emulate_media(color_scheme=theme)
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(address(site, wide, "?views=table"))
-    expect(page.get_by_role("alert")).to_contain_text("failed alike")
+    expect(page.get_by_role("alert")).to_contain_text("failed in the same way")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     picture(page, f"banner-{width}-{theme}")

@@ -103,7 +103,8 @@ def test_an_element_that_no_variable_can_hold_is_not_started(tidewheel, folder):
     with tidewheel.started("run", str(folder)) as run:
         run.read_until("1/process_file0 not started: its element of list.files has a NUL")
         run.read_until("stalled")
-        assert "1 of 3 elements of plot<file>" in tidewheel("why", "flow", "1/join").out
+        why = tidewheel("why", "flow", "1/join").out
+        assert "1 more of the 3 elements of plot<file>" in why
         tidewheel("stop", "flow", "--now")
 
 

@@ -128,7 +128,7 @@ def test_a_handler_that_printed_nothing_has_no_log(pipe, tidewheel):
     pipe("quiet")
     refused = tidewheel("log", "quiet")
     assert refused.status == 2
-    assert "the handler of task 'quiet' printed nothing here" in refused.err
+    assert "no output of the handler of task 'quiet' was found here" in refused.err
 
 
 def test_nothing_that_a_handler_raises_controls_the_terminal(pipe, tidewheel):

@@ -363,7 +363,7 @@ def test_verify_finds_a_broken_promise(tidewheel):
 def test_verify_lists_files_that_belong_to_nothing_and_removes_them_when_told(tidewheel):
     tidewheel("submit", "--id", "nowhere", "--queue", "nobody's", "--", "true")
     assert (
-        "has its run or task in the store" in tidewheel("verify", "--files").out
+        "belongs to a run or task in the store" in tidewheel("verify", "--files").out
     )  # no folder at all
     flow = tidewheel.folder / "flow"
     flow.mkdir()

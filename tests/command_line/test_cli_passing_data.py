@@ -78,7 +78,7 @@ def test_a_missing_value_stops_its_task_and_why_names_it_and_a_value_set_by_hand
 ):
     (folder / "flow.cylc").write_text(MISSING)
     with tidewheel.started("run", str(folder)) as run:
-        run.read_until("1/b not started: it takes P from a.path, and 1/a has only other")
+        run.read_until("1/b not started: it takes P from a.path, but 1/a has only other")
         run.read_until("stalled")
         [task] = tidewheel("why", "flow", "1/b", "--json").json["tasks"]
         assert "it takes P from a.path" in task["reasons"][-1]["text"]
@@ -165,7 +165,7 @@ def test_a_later_run_that_returned_nothing_hides_what_an_earlier_one_returned(
         run.read_until("resumes")
         tidewheel("trigger", "flow", "1/a", "--reflow")
         tidewheel("resume", "flow")
-        run.read_until("1/b not started: it takes FILE from a.file, and 1/a returned no values")
+        run.read_until("1/b not started: it takes FILE from a.file, but 1/a returned no values")
 
 
 @pytest.mark.req("R007-5")

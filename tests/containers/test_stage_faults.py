@@ -310,7 +310,7 @@ def test_a_label_means_whichever_value_nodes_have_and_contradicts_no_constraint(
         assert said == words
     other = scene.submit("swarm", json.dumps(placed), spec={"node": {"labels": ["station=01"]}})
     [error] = scene.until(other, "succeeded", "failed").errors
-    assert "no node can be 'node.labels.station == 00'" in error.description
+    assert "no node can meet both 'node.labels.station == 00'" in error.description
 
 
 @SLOW

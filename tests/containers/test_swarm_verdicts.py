@@ -263,7 +263,8 @@ def test_what_nothing_makes_is_named_with_the_command_that_makes_it_and_then_the
     end, _, _ = played(manager, tmp_path / "2", text, "compose")
     assert end.ending is Ending.SUCCEEDED, end
     end, _, _ = played(manager, tmp_path / "3", using(networks={"external": True}))
-    assert "network lab is of one engine, and services of a Swarm cannot join it" in str(end)
+    wanted = "network lab belongs to a single engine, and services of a Swarm cannot join it"
+    assert wanted in str(end)
     manager.docker("network", "rm", "lab")
     manager.docker(*OVERLAY, "lab")
     given = using(networks={"external": True}, secrets={"external": True, "name": "key"})
@@ -275,7 +276,7 @@ def test_what_nothing_makes_is_named_with_the_command_that_makes_it_and_then_the
     end, _, _ = played(manager, tmp_path / "5", given)
     assert end.ending is Ending.SUCCEEDED, end
     end, _, _ = played(manager, tmp_path / "6", text, "compose")
-    assert "network lab is of a Swarm, and was made without --attachable" in str(end)
+    assert "network lab belongs to a Swarm, and was made without --attachable" in str(end)
     manager.docker("network", "rm", "lab")
     manager.docker("secret", "rm", "key")
     manager.docker("volume", "rm", "all-sky")

@@ -165,7 +165,7 @@ def test_a_store_of_a_newer_program_is_refused_and_left_alone(database):
     migrate(database.url)
     known = len(load_migrations(database.dialect))
     with pytest.raises(
-        NewerSchema, match=f"version {LAST}; this tidewheel knows up to {known}"
+        NewerSchema, match=f"version {LAST}; this tidewheel supports versions up to {known}"
     ):
         database.open()
     assert version_of(database) == LAST

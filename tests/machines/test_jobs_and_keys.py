@@ -332,5 +332,5 @@ def test_a_token_comes_from_the_variable_then_a_named_file_then_systemd(tmp_path
     assert [one.token for one in found] == ["of-systemd", "of-file", "of-variable"]
     (tmp_path / "file").write_text("\n")
     del given["TIDEWHEEL_TOKEN"]
-    with pytest.raises(BadSetting, match="this one is empty"):
+    with pytest.raises(BadSetting, match="no token was found there"):
         credentials("https://far", given)

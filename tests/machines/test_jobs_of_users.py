@@ -552,7 +552,7 @@ def test_a_job_cannot_lead_its_worker_to_what_is_another_s(far, client, home):
     ("text", "words"),
     [
         (MAP.replace(A, "root"), "not root"),
-        (MAP.replace(A, WORKER), "not the worker's"),
+        (MAP.replace(A, WORKER), "differ from the worker's user"),
         (MAP.replace(A, "no-such-user"), "a user of this machine"),
         (f'worker = "{WORKER}"\n', "[jobs]"),
         ("nonsense", "a file with"),

@@ -168,8 +168,8 @@ SCHED_BUGS = (
         (
             Edit(
                 COMPLETION,
-                "    context.pool.queues[limit].active -= 1\n",
-                "    context.pool.queues[limit].active -= task.try_number == 1\n",
+                "    queue.active -= 1\n",
+                "    queue.active -= task.try_number == 1\n",
             ),
         ),
     ),
@@ -221,7 +221,7 @@ SCHED_BUGS = (
         (
             Edit(
                 SPAWN,
-                "    if not task.admitted or task.plan.in_sequence:\n",
+                "    if not admitted or node.in_sequence:\n",
                 "    if False:\n",
             ),
         ),

@@ -232,7 +232,7 @@ def test_nothing_names_the_block_of_another_team_that_a_block_waits_for(own):
             assert reply.status == 200 and b"zebra" not in reply.body, (path, reply.body)
             assert admin.get(path).status == 200
     waits = team.get(f"/processing-blocks/{mine}").json["waits"]
-    assert waits == ["a block that belongs to others to be complete"]
+    assert waits == ["another block, which you may not see, to be complete"]
     assert theirs in admin.get(f"/processing-blocks/{mine}").json["waits"][0]
 
 

@@ -409,7 +409,7 @@ def test_an_argument_of_a_program_is_a_field_like_any_other(command):
 
 def test_a_refused_field_says_what_to_do():
     problem = handler_problem("ssh host tell '%(message)s'", ["message"])
-    assert "ssh may run what it is given" in problem
+    assert "ssh may run its arguments or its input as commands" in problem
     assert "let a script read the variable TIDEWHEEL_EVENT_MESSAGE" in problem
 
 

@@ -661,7 +661,7 @@ def test_a_value_at_another_point_is_never_too_much_for_a_function_in_silence():
     values = {"find": ["x"] * 900, "process": "y" * 150, "unnamed": 1}
     played = play(flow, values=values)
     assert played.status == "stalled"
-    assert "too much for a variable" in played.stalled["2/unnamed"][0]
+    assert "too much for an environment variable" in played.stalled["2/unnamed"][0]
     few = play(flow, values={**values, "find": ["x"] * 2})
     assert few["2/unnamed"].arguments == {"results": ["y" * 150] * 2}
     assert few["1/unnamed"].arguments == {}

@@ -365,8 +365,8 @@ def test_a_flow_is_stopped():
 
 def test_one_way_of_stopping_is_chosen():
     run = Scenario("a => b")
-    assert "stop takes one of" in refusal(run, Stop(at_point="1", flow=1))
-    assert "stop takes one of" in refusal(run, Stop(mode="now", at_point="1"))
+    assert "stop accepts only one of" in refusal(run, Stop(at_point="1", flow=1))
+    assert "stop accepts only one of" in refusal(run, Stop(mode="now", at_point="1"))
     assert refusal(run, Stop(mode="softly")) == (
         "'softly' is not a mode of stop; expected one of clean, now, kill"
     )

@@ -113,7 +113,7 @@ def test_tasks_that_are_not_in_the_pool_need_a_word_where_they_are_not_named():
 def test_where_only_pooled_tasks_can_be_meant_others_are_refused():
     run = a_run()
     assert refusal(run, "3/z", pooled_only=True) == (
-        "3/z is not in the pool: it has ended, or is yet to come"
+        "3/z is not in the pool: it has ended, or has not entered it yet"
     )
     assert "all-at-point" not in refusal(run, "3/z*", pooled_only=True)
 

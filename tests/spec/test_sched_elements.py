@@ -131,7 +131,7 @@ def test_a_success_without_a_size_is_a_failure():
     run = joined().succeeds("1/list")
     assert run.pool == {"1/list": "failed"}
     assert run.notices("no list") == [
-        "1/list did not return the size of the list files: it counts as failed"
+        "1/list did not return the size of the list files, so the task counts as failed"
     ]
 
 
@@ -164,7 +164,8 @@ def test_a_list_that_changes_when_its_task_is_run_again_keeps_its_size_in_that_f
     run = joined().returns("1/list", "files[2]")
     run.triggers("1/list", flow=1).returns("1/list", "files[5]")
     assert run.notices("list changed") == [
-        "1/list returned 5 elements of files; flow 1 continues with the 2 that it has"
+        "1/list returned 5 elements of files; flow 1 continues with the list of length 2 "
+        "that it already has"
     ]
     assert set(run.pool) == {"1/process_file0", "1/process_file1"}
     run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
@@ -257,7 +258,8 @@ def test_why_says_how_many_elements_are_missing_and_which_needs_help():
         "1/join needs 1/list:succeeded, which is active"
     )
     run.returns("1/list", "files[3]")
-    assert run.why("1/join")[0].text == "1/join waits for 3 of 3 elements of plot<file>"
+    awaited = "1/join waits for 3 more of the 3 elements of plot<file>"
+    assert run.why("1/join")[0].text == awaited
     run.fails("1/process_file1").succeeds("1/process_file0", "1/plot_file0")
     assert [one.text for one in run.why("1/plot_file1")] == [
         "1/plot_file1 needs 1/process_file1:succeeded, which is failed"
@@ -435,7 +437,8 @@ def test_a_list_that_is_returned_again_counts_no_second_time():
     run = joined().returns("1/list", "files[2@1]")
     run.triggers("1/list", flow=1).returns("1/list", "files[2@2]")
     assert run.notices("list changed") == [
-        "1/list returned 2 elements of files; flow 1 continues with the list that it has"
+        "1/list returned 2 elements of files; flow 1 continues with the list that it "
+        "already has"
     ]
     assert lists_in(run.core, run.key("1/list"), frozenset({1})) == {"files": 1}
     run.reflows("1/list").returns("1/list", "files[1@3]")

@@ -126,7 +126,7 @@ def test_keys_that_sip_tolerated_under_deploy_are_taken_as_the_services_own():
         (service("command:"), "it has no value"),
         (service() + "networks:\n", "it has no value"),
         (service() + "name: mine\n", "tidewheel names the containers"),
-        ("version: '9'\nservices: {a: {image: b}}", "engines know the versions 2 and 3"),
+        ("version: '9'\nservices: {a: {image: b}}", "engines accept only the versions 2 and 3"),
     ],
 )
 def test_what_says_nothing_to_a_stage_is_left_out_with_a_warning(text, words):
@@ -287,17 +287,19 @@ THERE = {
     ),
     "volumes: ['../../../../sky:/sky', '../see:/see']|": (
         "../../../../sky (from the job's folder), ../see (from the job's folder) must exist on "
-        "each node of a Swarm that runs it"
+        "each Swarm node that runs it"
     ),
     "ports: ['8080:80', '127.0.0.1:53:53/udp', {target: 9, published: 90}, '7-8:7-8']|": (
-        f"ports 8080, 53/udp, 90, 7-8 must be free on {HOSTS}: one such stage at a time"
+        f"ports 8080, 53/udp, 90, 7-8 must be free on {HOSTS}; only one such stage can run at "
+        "a time"
     ),
     "privileged: true\n    ports: ['8080:80']|": (
         "port 8080 must be free on the host of the worker that runs it: "
         "one such stage at a time"
     ),
     "networks: [lab]\n    ports: ['80:80']|networks: {lab: {driver: overlay}}": (
-        "port 80 must be free on the nodes of the Swarm that runs it: one such stage at a time"
+        "port 80 must be free on the nodes of the Swarm that runs it; only one such stage can "
+        "run at a time"
     ),
     "deploy: {placement: {constraints: [node.hostname == deep-sky.local]}}|": (
         "on a Swarm, a node must meet node.hostname == deep-sky.local"

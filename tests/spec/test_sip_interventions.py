@@ -96,7 +96,7 @@ def test_what_no_container_has_cannot_be_broadcast_to_one(run, item):
 
 def test_a_script_cannot_be_broadcast_to_all_where_all_are_containers(run):
     only = {FILE: definition(stage("use")), "stages/use/1.0.0/docker_compose.yaml": PLAIN}
-    with pytest.raises(Refused, match="to root: what this run has runs as containers"):
+    with pytest.raises(Refused, match="to root: every task of root runs as containers"):
         run(only).gives(verbs.Broadcast(namespaces=("root",), settings=("script=x",)))
 
 

@@ -86,7 +86,7 @@ def test_the_definition_is_warned_if_two_stages_are_given_different_values():
     judgement = validate(source, {"second": {"longest": "5m"}})
     (warning,) = judgement.findings
     assert warning.code == "conflicting-defaults"
-    assert "the definition uses that of second" in warning.message
+    assert "the definition uses the value of second" in warning.message
     assert judgement.definition.stages[0].timeout_seconds == 300
 
 

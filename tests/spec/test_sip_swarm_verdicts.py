@@ -35,11 +35,11 @@ REFUSED = {
     "dns_opt: ['ndots:2']": (6, "services.work.dns_opt: a Swarm does not know this key"),
     "privileged: true": (6, "its containers have fewer powers"),
     "devices: ['/dev/null:/dev/x']": (6, "its containers have fewer powers"),
-    "security_opt: [no-new-privileges]": (6, "its containers are confined otherwise"),
-    "network_mode: none": (6, "leaves it out and gives another network"),
-    "network_mode: service:other": (6, "leaves it out and gives another network"),
-    "pid: host": (6, "services.work.pid: a Swarm leaves it out"),
-    "ipc: service:other": (6, "services.work.ipc: a Swarm leaves it out"),
+    "security_opt: [no-new-privileges]": (6, "isolates its containers differently"),
+    "network_mode: none": (6, "ignores this key and uses another network"),
+    "network_mode: service:other": (6, "ignores this key and uses another network"),
+    "pid: host": (6, "services.work.pid: a Swarm ignores this key"),
+    "ipc: service:other": (6, "services.work.ipc: a Swarm ignores this key"),
     "links: ['other:db']": (6, "no service is found as db"),
     "depends_on: {other: {condition: service_healthy}}": (6, "starts all services at once"),
     "networks: {default: {priority: 3}}": (6, "networks.default.priority: a Swarm does not"),
@@ -51,7 +51,7 @@ REFUSED = {
     "deploy: {placement: {constraints: [node.zone == a]}}": (6, "which no Swarm can read"),
     "deploy: {placement: {constraints: [node.role == worker, node.role != worker]}}": (
         6,
-        "no node can be 'node.role == worker' and 'node.role != worker'",
+        "no node can meet both 'node.role == worker' and 'node.role != worker'",
     ),
 }
 
@@ -72,7 +72,7 @@ def test_the_same_file_runs_on_one_engine_and_says_that_it_needs_one(line):
     judgement = judged([line], nodes="{type: nodes, number: 1, flavour: x, exclusive: false}")
     assert judgement.runnable
     notes = [one for one in judgement.findings if one.code == WORKER_NEEDS]
-    needed = "stage a needs a worker with an engine of its own (--runner compose)"
+    needed = "stage a needs a worker with a single container engine (--runner compose)"
     assert needed in [one.message for one in notes]
 
 
@@ -135,7 +135,8 @@ def test_a_label_that_contradicts_a_constraint_of_the_file_is_told_before_the_ru
         assert judgement.runnable
         return
     ((at, message, hint),) = told(judgement)
-    wanted = f"services.work: no node can be '{constraint}' and 'node.labels.sender == 00'"
+    both = f"'{constraint}' and 'node.labels.sender == 00'"
+    wanted = f"services.work: no node can meet both {both}"
     assert (at, message) == (8, f"{wanted} (stage a)") or "== 00" in message
     assert hint.startswith("remove one of the constraints, or the label of the stage")
 
@@ -178,4 +179,4 @@ def test_a_network_with_a_name_that_no_swarm_takes_needs_an_engine_of_its_own():
     for length, fits in ((49, True), (50, False)):
         name = "n" * length
         told = needs(service(f"networks: [{name}]") + f"networks: {{{name}: }}\n")
-        assert fits != any("an engine of its own (--runner compose)" in one for one in told)
+        assert fits != any("a single container engine (--runner" in one for one in told)

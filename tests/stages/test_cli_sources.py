@@ -108,7 +108,7 @@ def test_a_flow_is_called_as_its_folder_or_repository_is(tidewheel):
         ("@--upload-pack=touch#workflows", "cannot be a branch, tag or commit"),
         ("@main:refs/heads/x#workflows", "cannot be a branch, tag or commit"),
         ("@v1.2", "there is no definition in"),
-        ("@v1.2", "name the folder behind #: workflows\n"),
+        ("@v1.2", "name the folder after #: workflows\n"),
     ],
 )
 def test_what_a_repository_has_not_is_told(tidewheel, repository, word, said):
@@ -328,7 +328,7 @@ def test_no_hook_filter_or_helper_of_anybody_runs(tidewheel, repository):
 def test_without_a_network_it_says_what_to_do(tidewheel, scheme):
     refused = tidewheel("register", f"{scheme}127.0.0.1:1/imaging.tar.gz#workflows")
     assert refused.status == 3, refused.err
-    assert "does not answer" in refused.err
+    assert "could not be fetched" in refused.err
     assert "bring the files here and register their folder" in refused.err
 
 
@@ -344,7 +344,7 @@ def test_an_answer_that_is_no_archive_says_what_it_was(tidewheel):
     assert led.status in (2, 3) and "x.tar.gz" in led.err
     with answering(sending(b"short", **{"Content-Length": "1000"})) as address:
         broken = tidewheel("register", f"{address}/x.tar.gz")
-    assert broken.status == 3 and "does not answer" in broken.err
+    assert broken.status == 3 and "could not be fetched" in broken.err
 
 
 def test_where_there_is_no_git_an_archive_is_proposed(tidewheel, repository):

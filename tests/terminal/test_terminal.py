@@ -118,7 +118,7 @@ def test_marked_tasks_are_acted_on_together(tidewheel):
 def test_what_is_refused_is_said_and_nothing_else_happens(tidewheel):
     half_done(tidewheel).is_let_go()
     with on_terminal(tidewheel, "tui", "forecast") as tui:
-        tui.sees("model_b").press("down", "K").sees("it would be refused", "kill 1/prep?")
+        tui.sees("model_b").press("down", "K").sees("command would be refused", "kill 1/prep?")
         tui.press("y").sees("forecast/run1", "its scheduler is gone; resume it")
         assert tui.press("q").ends() == 0
 

@@ -334,7 +334,7 @@ def test_what_was_asked_for_alone_says_whether_it_is_another_s(names, text, refu
     [
         (None, "PB-1 to be complete (it has not begun)"),
         (("PB-1",), "PB-1 to be complete (it has not begun)"),
-        (("PB-2",), "a block that belongs to others to be complete"),
+        (("PB-2",), "another block, which you may not see, to be complete"),
     ],
 )
 def test_of_a_block_that_is_not_covered_no_more_is_told_than_what_it_is_needed_for(names, told):

@@ -126,7 +126,7 @@ def test_the_message_names_the_question_mark_that_asks_for_it() -> None:
     )
     (finding,) = findings
     assert "the '?' at flow.cylc:1:2" in finding.message
-    assert finding.hint == "write t:succeeded? wherever it stands (Python: .optional)"
+    assert finding.hint == "write t:succeeded? everywhere in the graph (Python: .optional)"
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ def test_what_is_marked_and_hidden_by_the_filter_is_left_alone_and_counted():
     question = press(marked, "/", *":failed", "enter", "x")[1].question
     assert (question.ids, question.filter, question.hidden) == (("1/b",), ":failed", 1)
     assert list(which_lines(question)) == [
-        "of 1 task, 1 shown by the filter :failed: only these are acted on",
+        "the filter :failed shows 1 of 1 task: the command is only for what is shown",
         "not included: 1 marked task, hidden by the filter",
     ]
     state, wish = press(marked, "/", *"c", "enter", "x")
@@ -264,9 +264,9 @@ def test_a_question_says_how_many_of_all_tasks_the_filter_shows():
     state, wish = press(STATE, "/", *":failed", "enter", "home", "x")
     question = wish.question
     assert (question.ids, question.of) == (("1/b",), 3)
-    assert next(which_lines(question)).startswith("of 3 tasks, 1 shown by the filter :failed")
+    assert next(which_lines(question)).startswith("the filter :failed shows 1 of 3 tasks")
     _, lines = painted(replace(state, question=question))
-    assert plain(lines[-1]).startswith("remove 1/b (of 3, 1 shown)?  y: do it")
+    assert plain(lines[-1]).startswith("remove 1/b (only 1 of 3 tasks)?  y: do it")
 
 
 def test_a_question_always_has_room_for_its_answers():
@@ -402,7 +402,7 @@ def test_n_goes_to_the_next_failure_wherever_it_is_and_round():
 
 def test_n_says_that_nothing_failed_and_takes_the_pane_of_a_task_along():
     calm = replace(STATE, tree=Tree(page=page(("1", [task("a")])) | {"left_out": 3}))
-    assert press(calm, "n")[0].said == "no task has failed; a shows all points"
+    assert press(calm, "n")[0].said == "no task has failed; press a to see all points"
     about = replace(STATE, pane=Pane(kind="task", subject="1/a"))
     assert press(about, "n")[1] == ShowTask("1/b")
     covered, wish = press(replace(STATE, pane=help_pane()), "n")
@@ -450,7 +450,7 @@ def test_a_stalled_run_says_for_how_long_until_when_and_why():
     )
     assert cause_text(summary(alike), NOON) == f"stalled for 1h: {alike}"
     text = cause_text(summary("a", "b", "c", until=at(120)), NOON)
-    assert text == "stalled for 1h, stops in 2m: a; and 2 more causes (w)"
+    assert text == "stalled for 1h, stops in 2m: a; and 2 more causes (press w)"
     assert cause_text(summary("a", until=at(-1)), NOON) == "stalled for 1h: a"
     assert cause_text(summary(stall=None), NOON) == ""
     waits = {"id": "1/b", "reasons": [{"text": "1/b waits for an xtrigger\x1b[2J"}]}

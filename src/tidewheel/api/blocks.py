@@ -8,7 +8,7 @@ from tidewheel.api.workflows import FindingFacts
 
 
 class BlockNeed(TypedDict):
-    """Describes what a block waits for; `status`: of the other block."""
+    """Describes what a block waits for; `status` is the status of the other block."""
 
     block: str
     condition: str
@@ -19,7 +19,7 @@ class BlockNeed(TypedDict):
 class BlockFacts(TypedDict):
     """Describes a processing block; `never`: it waits for what cannot happen any more.
 
-    `status` is in the words of SIP, `run_status` that of its run.
+    `status` is the status in the words of SIP, `run_status` the status of the run of the block.
     """
 
     id: str
@@ -44,7 +44,7 @@ class BlockFacts(TypedDict):
 
 
 class AbortedBlock(BlockFacts):
-    """Describes a block after it was asked to end; `changed`: there was something to end."""
+    """Describes a block after a request to abort it; `changed`: this request aborted it."""
 
     changed: bool
 
@@ -61,7 +61,7 @@ class StageEvent(TypedDict):
 class StageFacts(TypedDict):
     """Describes a stage of a block, or a buffer object that it waits for.
 
-    `status` is in the words of SIP, `state` that of its task.
+    `status` is the status in the words of SIP, `state` the state of the task of the stage.
     """
 
     id: str
@@ -83,7 +83,7 @@ class StageFacts(TypedDict):
 
 
 class BlockDocument(BlockFacts):
-    """Describes a block with each of its stages; `why`: what keeps all of it back."""
+    """Describes a block with each of its stages; `why`: what delays the whole block."""
 
     why: list[str]
     stages: list[StageFacts]
@@ -114,7 +114,8 @@ class BlockList(TypedDict):
 
 
 class SbiFacts(TypedDict):
-    """Describes a scheduling block instance as one row; `counts`: of its blocks by status."""
+    """Describes a scheduling block instance as one row; `counts`: how many of its blocks have
+    each status."""
 
     id: str
     status: str
@@ -127,14 +128,14 @@ class SbiFacts(TypedDict):
 
 
 class SbiDocument(SbiFacts):
-    """Describes an instance as it was asked for, with its blocks as they are."""
+    """Describes an instance as it was requested, with the present state of its blocks."""
 
     request: Any
     blocks: list[BlockFacts]
 
 
 class SbiAnswer(SbiDocument):
-    """Describes an instance that was asked for; `is_new`: it was not known before; `dry_run`:
+    """Describes an instance that was requested; `is_new`: it was not known before; `dry_run`:
     nothing was stored."""
 
     is_new: bool
@@ -150,8 +151,8 @@ class SbiAbortedBlock(AbortedBlock):
 
 
 class AbortedSbi(SbiFacts):
-    """Describes an instance after all of its blocks were asked to end; `changed`: some of them
-    had not ended."""
+    """Describes an instance after a request to abort all of its blocks; `changed`: at
+    least one of them had not ended before."""
 
     changed: bool
     blocks: list[SbiAbortedBlock]
@@ -173,6 +174,6 @@ class BufferObject(TypedDict):
 
 
 class ObjectList(TypedDict):
-    """Lists objects that are there, by name."""
+    """Lists objects that exist, in the order of their names."""
 
     objects: list[BufferObject]

@@ -43,9 +43,12 @@ def rank_of(line: str, before: int) -> int:
 
 
 class LogHit(TypedDict):
-    """Describes a line that was found: its number, where it begins in the file, its level (its
-    own, or that of the line that it belongs to; null if there is none), and what a terminal
-    would show of it. `cut`: that is only the part around what was found."""
+    """Describes a line that was found: its number, where it begins in the file, its level, and
+    its text as a terminal would show it.
+
+    A line without a level has the `level` of the last line before it that has one; null if
+    there is none. `cut`: `text` is only the part of the line around what was found.
+    """
 
     line: int
     offset: int
@@ -55,9 +58,9 @@ class LogHit(TypedDict):
 
 
 class FileHits(TypedDict):
-    """Holds what one step of a search in a file has found, in its order.
+    """Holds what one step of a search in a file has found, in the order of the file.
 
-    `searched`: the search has reached this byte, of `size`. Send `cursor` to continue there;
+    `searched`: how many of the `size` bytes were searched. Send `cursor` to continue there;
     `done`: the end is reached, and the cursor is for lines that are written later.
     """
 
@@ -79,8 +82,12 @@ class LogHits(FileHits):
 
 
 class LogLinePlace(TypedDict):
-    """Says at which byte a line of a log begins; if it is not `done`, how far the lines were
-    counted; send `cursor` to continue there. For a line beyond the end, it is the last line."""
+    """Says at which byte (`offset`) a line of a log begins.
+
+    If `done` is false, the line was not reached yet: `line` and `offset` say how far the lines
+    were counted; send `cursor` to continue from there. If the log has fewer lines than were
+    asked for, this is its last line.
+    """
 
     run: str
     id: str | None
@@ -107,7 +114,7 @@ class JobLogHits(TypedDict):
     first.
 
     `files` and `bytes` say how much this step has read, `missing` how many attempts have no log
-    here that could be read, `at` which job comes next. `done`: nothing is left.
+    here that could be read, `at` which job comes next. `done`: all logs were searched.
     """
 
     run: str

@@ -162,7 +162,7 @@ PARTS_OF_TASKS = (
     _row(
         "inputs",
         "GET /tasks/{id}/inputs",
-        "The values of the tasks that this one needs, as far as you may see those.",
+        "The values of the tasks that this task needs, if you may see those tasks.",
         Listed("InputsOut", "inputs", tasks.InputView),
     ),
     _row(
@@ -214,8 +214,8 @@ RESUBMIT = _row(
     ),
     form=(
         "ResubmitIn",
-        "The ids of tasks that have ended; ``with_children`` adds what was cancelled because "
-        "it needs one of them, ``dry_run`` stores nothing.",
+        "The ids of tasks that have ended; ``with_children`` adds the tasks that were "
+        "cancelled because they need one of these; with ``dry_run`` nothing is stored.",
     ),
     again=True,
 )
@@ -227,7 +227,7 @@ QUEUES = (
     _row(
         "queues",
         "GET /queues",
-        "Every queue that has settings or open tasks, or was used lately, and how much waits.",
+        "Every queue that has settings or open tasks, or was used lately, with its counts.",
         Listed("QueuesOut", "queues", tasks.QueueView, seen="queue"),
     ),
     _row(
@@ -269,7 +269,7 @@ MANY = (
     _row(
         "get_many",
         "POST /tasks/get",
-        "Many tasks by their ids, as they are at one moment, in this order.",
+        "Many tasks by their ids, as they are at one moment, in the order of the ids.",
         _TASKS,
         takes=(
             _body("task_ids", list[str], key="ids"),
@@ -282,7 +282,7 @@ MANY = (
     _row(
         "peek",
         f"GET {_QUEUE}/peek",
-        "What would be claimed next from a queue, without taking it.",
+        "The tasks that would be claimed next from a queue; this request does not claim them.",
         _TASKS,
         takes=(
             _path("queue", check=_find_queue),
@@ -298,7 +298,7 @@ MANY = (
             "EndedOut",
             "attempts",
             "core.queue.statistics.EndedAttempt",
-            "Attempts that are over, newest first, as far as figures need them.",
+            "Attempts that have ended, newest first, with the fields that statistics need.",
         ),
         takes=(_query("count", LongCount, 1_000, key="limit"),),
     ),
@@ -333,14 +333,14 @@ WORKERS = (
     _row(
         "workers",
         "GET /workers",
-        "Workers alive and what they hold; with all=true also those that stopped.",
+        "Live workers and the tasks that they hold; with all=true also stopped workers.",
         Listed("WorkersOut", "workers", tasks.WorkerView, seen="worker"),
         takes=(_query("live_only", bool, default=False, key="all", turn=not_),),
     ),
     _row(
         "stop_worker",
         "POST /workers/{id}/stop",
-        "Sign off; leases that the worker still holds will expire.",
+        "Unregister a worker that stops; leases that it still holds will expire.",
         Echo("WorkerIdOut", "id"),
         scopes=WORKER,
         again=True,
@@ -363,7 +363,7 @@ WORKERS = (
 ORPHANS = _row(
     "orphans",
     "GET /orphans",
-    "Leases of this token's workers on a host: what a new worker there may adopt.",
+    "Leases of this token's workers on a host, which a new worker on this host may take over.",
     Listed("OrphansOut", "leases", HeldLease),
     scopes=WORKER,
     takes=(_query("host", Host), _query("boot_id", Host)),
@@ -377,7 +377,7 @@ CHANGES_OBJECTS = (Scope.SUBMIT, Scope.OPERATE)
 _ABORT: dict[str, Any] = {
     "scopes": OPERATE,
     "takes": (_WHO, _body("reason", Reason, "")),
-    "form": ("AbortIn", "The reason of an abort, for people."),
+    "form": ("AbortIn", "Why the block is aborted: a text for the people who read it later."),
     "again": True,
     "seconds_max": SECONDS_MAX,
 }
@@ -404,7 +404,7 @@ BLOCKS = tuple(
         _row(
             "abort_sbi",
             "POST /sbis/{sbi}/abort",
-            "Abort every block of an instance that has not ended; the answer lists each.",
+            "Abort every block of an instance that has not ended; the answer lists each block.",
             "api.blocks.AbortedSbi",
             **_ABORT,
         ),
@@ -436,7 +436,7 @@ BLOCKS = tuple(
         _row(
             "abort",
             f"POST {_BLOCK}/abort",
-            "End the stages of a block that run, and start no more.",
+            "Abort a block: end its running stages, and start no more stages.",
             "api.blocks.AbortedBlock",
             **_ABORT,
         ),
@@ -448,7 +448,7 @@ OBJECTS = tuple(
         _row(
             "objects",
             f"GET {_OBJECTS}",
-            "Objects that are there, by name.",
+            "Objects that exist, in the order of their names.",
             "api.blocks.ObjectList",
             takes=(
                 _query("after", str, ""),
@@ -458,7 +458,7 @@ OBJECTS = tuple(
         _row(
             "remove_object",
             f"DELETE {_OBJECTS}/{{name}}",
-            "Remove an object; stages that have seen it continue.",
+            "Remove an object; stages that have already found it continue.",
             "api.blocks.BufferObject",
             scopes=CHANGES_OBJECTS,
             again=False,
@@ -533,12 +533,12 @@ NOTIFICATIONS = (
     _row(
         "try_notifications",
         "POST /notifications/test",
-        "Send a test under one rule or all of them, and say how that went.",
+        "Send a test message for one rule or for all rules, and report the results.",
         "api.notifications.TestsOut",
         scopes=ADMIN,
         of=ServiceName.NOTIFICATIONS,
         takes=(_body("rule", RuleName | None, None),),
-        form=("TestIn", "The name of the rule to try; without one, each rule is tried."),
+        form=("TestIn", "The name of the rule to try; without a name, every rule is tried."),
         target=lambda asked: f"rule {asked['rule'] or '*'}",
         seconds_max=TEST_SECONDS_MAX,
     ),

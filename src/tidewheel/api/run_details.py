@@ -34,7 +34,7 @@ class AtomFacts(TypedDict):
 
 
 class PrerequisiteAtom(AtomFacts):
-    """Describes one output that an arrow names, and whose it is."""
+    """Describes one output that an arrow names, and the task that makes it."""
 
     id: str
     text: str
@@ -85,7 +85,7 @@ class VerdictFacts(TypedDict):
 class JobVariable(TypedDict):
     """Describes a variable that a job gets from its definition.
 
-    `broadcast`: it was set by hand.
+    `broadcast`: a broadcast has set it.
     """
 
     name: str
@@ -166,8 +166,9 @@ class NestedRun(TypedDict):
 
 
 class TaskDocument(TaskFacts):
-    """Shows one task of a run in full; `why` is empty for one that runs. `values`: what later
-    tasks get, also if it was set by hand; null: there are no values."""
+    """Shows one task of a run in full; `why` is empty for a task that runs. `values`: the
+    values that later tasks get, returned by the task or set by an operator; null: there are no
+    values."""
 
     values: Any
     prerequisites: list[PrerequisiteArrow]
@@ -233,7 +234,7 @@ class SubmissionInTree(TypedDict):
 class TreeBranch(TypedDict):
     """Describes a family (`children`) or a task (everything else) in the tree of a run.
 
-    `shown`: how people call it, in a run of stages.
+    `shown`: the name that people read, in a run of stages.
     """
 
     name: str
@@ -249,8 +250,8 @@ class TreeBranch(TypedDict):
 
 
 class TreePoint(TypedDict):
-    """Describes a point of the tree of a run: how many tasks there are, how many of them are
-    done, and those that are known."""
+    """Describes a point of the tree of a run: how many tasks it has, how many of them are done,
+    and (`children`) the tasks that are known so far."""
 
     point: str
     tasks: int
@@ -274,13 +275,14 @@ class RunTree(runs.OfRun):
 
 
 class GraphTask(runs.PooledTask):
-    """Describes a task of a graph; `distance` counts edges from the middle of the window."""
+    """Describes a task of a graph; `distance` counts the edges between the task and the tasks
+    in the middle of the graph."""
 
     distance: int
 
 
 class EdgeFacts(TypedDict):
-    """Describes an edge by its end, and whether it is met."""
+    """Describes an edge by the task where it ends, and whether it is satisfied."""
 
     to: str
     output: str
@@ -410,7 +412,7 @@ class CriticalPath(TypedDict):
 
 
 class TaskInBatch(TypedDict):
-    """Says where a batch left a task; `submit` is null for a task that left the pool."""
+    """Describes a task after a batch; `submit` is null for a task that left the pool."""
 
     id: str
     state: str
@@ -421,7 +423,7 @@ class TaskInBatch(TypedDict):
 
 
 class BatchFacts(TypedDict):
-    """Says what a batch left; `status` is that of the run, if it changed."""
+    """Describes what a batch changed; `status` is the status of the run, if it changed."""
 
     batch: int
     at: str
@@ -475,7 +477,8 @@ class LogContent(TypedDict):
 
 
 class LogDocument(LogContent):
-    """Shows the end of a log; `id`, `submit` and `attempt` are null for that of the run."""
+    """Shows the end of a log; `id`, `submit` and `attempt` are null for the log of the
+    run."""
 
     run: str
     id: str | None
@@ -505,7 +508,8 @@ class TriedChange(TypedDict):
 
 
 class TriedRun(TypedDict):
-    """Describes a task that would run then; `after` names what would have to end before it."""
+    """Describes a task that would run after the command; `after` names the tasks that would
+    have to end before it."""
 
     id: str
     submit: int
@@ -515,7 +519,7 @@ class TriedRun(TypedDict):
 
 
 class TriedWait(TypedDict):
-    """Describes a task that would wait then."""
+    """Describes a task that would wait after the command."""
 
     id: str
     reasons: list[runs.RunReason]
@@ -535,8 +539,8 @@ class DoneAtOnce(TypedDict):
 
 
 class RunVersion(TypedDict):
-    """Describes a definition that a run had; `who` reloaded it, and began the first one if that
-    is known."""
+    """Describes a definition that a run had; `who` is the person who reloaded it, or, for the
+    first definition, the person who began the run, if known."""
 
     version: int
     definition: str
@@ -545,8 +549,8 @@ class RunVersion(TypedDict):
 
 
 class RunVersions(TypedDict):
-    """Lists the definitions that a run had, the one that it has now first, and what was found
-    in that one; a finding whose file is "" is about the text that the run reads."""
+    """Lists the definitions that a run had, the present one first, and the findings in the
+    present one; a finding whose file is "" is about the definition after templates."""
 
     run: str
     kind: str
@@ -556,7 +560,7 @@ class RunVersions(TypedDict):
 
 class RunDiff(TypedDict):
     """Says in which files two definitions of a run differ, from `version` to `against`; the
-    path "" is the text that the run reads, after its templates."""
+    path "" is the definition after templates."""
 
     run: str
     version: int

@@ -31,8 +31,8 @@ class UndoneCounts(TypedDict):
 class RunFacts(TypedDict):
     """Describes a run as one row.
 
-    `driven`: a scheduler holds it now; `offered`: any may take it; `parent`: the run of
-    which it is a task.
+    `driven`: a scheduler drives this run now; `offered`: any scheduler may take it; `parent`:
+    the run of which this run is a task.
     """
 
     number: int
@@ -54,7 +54,7 @@ class RunFacts(TypedDict):
 
 
 class RunWithOptions(RunFacts):
-    """Describes a run with its options; `kept`: commands that wait until it resumes."""
+    """Describes a run with its options; `kept`: how many commands wait until it resumes."""
 
     options: dict[str, Any]
     kept: NotRequired[int]
@@ -105,7 +105,7 @@ class OfRun(TypedDict):
 
 
 class RunCause(TypedDict):
-    """Describes a task that keeps a run back."""
+    """Describes a task that delays a run."""
 
     id: str
     state: str
@@ -116,9 +116,9 @@ class RunCause(TypedDict):
 class ErrorGroup(TypedDict):
     """Describes tasks that failed in the same way: `text` says so in one sentence.
 
-    `name`: what their names have in common, a glob or a family; `end`: such as `exit 3`;
-    `error`: what the first of them wrote last; `waiting`: how many tasks wait for them;
-    `log`: the task whose log to read; `ids`: all of them.
+    `name`: what their names have in common, a glob or a family; `end`: how they ended, such as
+    `exit 3`; `error`: what the first of these tasks wrote last; `waiting`: how many tasks
+    wait for them; `log`: the task whose log to read; `ids`: the ids of all these tasks.
     """
 
     text: str
@@ -135,14 +135,14 @@ class ErrorGroup(TypedDict):
 
 
 class RunStall(TypedDict):
-    """Says since when a run is stalled; `until`: when its stall timer ends it."""
+    """Says since when a run is stalled; `until`: when its stall timer will end the run."""
 
     since: str
     until: str | None
 
 
 class PointProgress(TypedDict):
-    """Says how far a run is at one point."""
+    """Describes the progress of a run at one point."""
 
     point: str
     tasks: int
@@ -227,7 +227,8 @@ class PointsSummary(TypedDict):
 
 
 class SummaryFacts(OfRun):
-    """Says how far a run is; `tasks` counts points that have begun, `total` all points."""
+    """Describes the progress of a run; `tasks` counts the tasks of points that have begun,
+    `total` the tasks of all points."""
 
     batch: int
     counts: Counts
@@ -250,7 +251,7 @@ class RunSummary(SummaryFacts):
 
 
 class ListedSummary(SummaryFacts):
-    """Describes how far a run of a list is; the run itself is only named."""
+    """Describes the progress of a run in a list; `run` is only its name."""
 
     run: str
 
@@ -275,9 +276,9 @@ class RunList(TypedDict):
 
 
 class GridCell(TypedDict):
-    """Counts the tasks of a run at one point; `incomplete`: those that ended otherwise than the
-    graph asks, and need action. Where tasks have a `late offset`, `late` counts those that are
-    unfinished after their time, and `due` is when the next one is late."""
+    """Counts the tasks of a run at one point; `incomplete`: tasks that ended without the
+    outputs that the graph requires, and need action. Where tasks have a `late offset`, `late`
+    counts the tasks that are late, and `due` is when the next task will be late."""
 
     point: str
     counts: Counts
@@ -288,7 +289,8 @@ class GridCell(TypedDict):
 
 
 class GridCause(TypedDict):
-    """Names the first task of a run that needs action, how it ended, and how many more do."""
+    """Names the first task of a run that needs action, and how it ended; `more`: how many more
+    tasks need action."""
 
     id: str
     state: str
@@ -299,8 +301,8 @@ class GridRun(RunFacts):
     """Describes a run as a row of the grid.
 
     `since`: when it stalled or ended with an error; `earliest`: the first point at which
-    something is left to do; `cells` are of the newest points, in their order; `late` and `due`
-    are those of a cell, over all points.
+    something is left to do; `cells`: one for each of the newest points, in the order of points;
+    `late` and `due`: as in a cell, but for all points.
     """
 
     since: str | None
@@ -313,9 +315,9 @@ class GridRun(RunFacts):
 
 
 class RunGrid(TypedDict):
-    """Shows the newest run of each workflow and all runs that are open, by how much they need
-    action; `counts`: how many have each status, before the filters by name and status;
-    `left_out`: how many match but are not shown."""
+    """Shows the newest run of each workflow and all runs that have not ended; runs that need
+    action come first. `counts`: how many runs have each status, without the filters by name and
+    status; `left_out`: how many runs match but are not shown."""
 
     runs: list[GridRun]
     counts: Counts
@@ -326,7 +328,7 @@ class RunGrid(TypedDict):
 
 
 class PooledTask(TypedDict):
-    """Says where a task of a run is; events say it in the same form."""
+    """Describes the state of a task of a run; events have the same form."""
 
     id: str
     point: str
@@ -349,10 +351,10 @@ class TaskOfRun(PooledTask):
 
 
 class NodeFacts(TypedDict):
-    """Says what all points of a node share.
+    """Describes what a task has in common at all points.
 
-    `branch`: the families around it, outermost first; `shown`: how people call it, in a run of
-    stages.
+    `branch`: the families that contain the task, outermost first; `shown`: the name that people
+    read, in a run of stages.
     """
 
     shown: NotRequired[str]
@@ -363,7 +365,7 @@ class NodeFacts(TypedDict):
 
 
 class RunTasks(OfRun):
-    """Lists the tasks of a run; `cursor`: from where events keep the list up to date."""
+    """Lists the tasks of a run; events after `cursor` keep the list up to date."""
 
     run: RunFacts
     batch: int
@@ -394,7 +396,7 @@ class AttemptUsed(TypedDict):
 class AttemptOfRun(TypedDict):
     """Describes an attempt with its times and resources.
 
-    Until a worker claims it, it has no worker.
+    `worker` is null until a worker claims the attempt.
     """
 
     id: str
@@ -415,7 +417,8 @@ class AttemptOfRun(TypedDict):
 
 
 class RunAttempts(TypedDict):
-    """Lists attempts, oldest first; `left_out`: some of older submissions may be missing."""
+    """Lists attempts, oldest first; `left_out`: attempts of older submissions may be
+    missing."""
 
     run: str
     now: str
@@ -449,21 +452,21 @@ class PoolDump(TypedDict):
 
 
 class SelectedTask(TypedDict):
-    """Describes a task that an id means."""
+    """Describes a task that an id selects."""
 
     id: str
     state: str
 
 
 class SelectedTasks(TypedDict):
-    """Lists the tasks that a command would be about."""
+    """Lists the tasks that a command with these ids would affect."""
 
     run: str
     tasks: list[SelectedTask]
 
 
 class BroadcastSetting(TypedDict):
-    """Describes a setting that was changed by hand."""
+    """Describes a setting that a broadcast changed."""
 
     point: str
     namespace: str
@@ -472,14 +475,14 @@ class BroadcastSetting(TypedDict):
 
 
 class RunBroadcasts(TypedDict):
-    """Lists the settings of a run that were changed by hand."""
+    """Lists the settings of a run that broadcasts changed."""
 
     run: str
     broadcasts: list[BroadcastSetting]
 
 
 class TaskProgress(TypedDict):
-    """Says how far a task has got."""
+    """Describes which state and outputs a task has reached."""
 
     id: str
     point: str
@@ -555,7 +558,7 @@ class OpenTask(TypedDict):
 
 
 class EventSnapshot(TypedDict):
-    """Describes the state from which a follower begins.
+    """Describes the state from which a client begins to follow events.
 
     `id` is the cursor from which events continue.
     """

@@ -175,7 +175,7 @@ NO_SUCH_TASK = "there is no such task; it may have been deleted"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resubmitted:
     """Gives the result of submitting a task again; ``id`` is the id of the new task, and
-    ``created`` is false if it existed before."""
+    ``created`` is false if the new task existed before."""
 
     again_of: TaskId
     id: TaskId | None
@@ -189,7 +189,7 @@ class Resubmitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputView:
-    """Holds the values of a task that another one needs, for that one."""
+    """Holds the values of a task, for another task that needs them."""
 
     id: TaskId
     queue: str
@@ -198,7 +198,7 @@ class InputView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """Describes a queue and how much waits in it, for people and for autoscalers."""
+    """Describes a queue and how many tasks wait in it, for people and for autoscalers."""
 
     queue: str
     settings: QueueSettings
@@ -208,7 +208,7 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerView:
-    """Describes a worker and what it holds."""
+    """Describes a worker and the tasks that it holds."""
 
     id: WorkerId
     name: str

@@ -135,11 +135,11 @@ _ROWS = (
         needs_ids=True,
     ),
     View("tree", "A run as a tree: points, families, tasks.", run_details.RunTree, TREE_QUERY),
-    View("summary", "How far a run is, and what keeps it back.", runs.RunSummary),
-    View("tasks", "Every task as a row; cursor: where events continue.", runs.RunTasks),
+    View("summary", "The progress of a run, and what delays it.", runs.RunSummary),
+    View("tasks", "Every task as a row; events continue at `cursor`.", runs.RunTasks),
     View(
         "graph",
-        "Tasks and edges around the live tasks; with since= what has changed of them.",
+        "Tasks and edges around the live tasks; with since= only what has changed.",
         run_details.GraphAnswer,
         # `since`, the `version` of an earlier answer, asks for differences.
         view_query(**_TREE, since=(Annotated[str, msgspec.Meta(max_length=100)], "")),
@@ -148,7 +148,7 @@ _ROWS = (
     View("dump", "Every task of the pool, one by one.", runs.PoolDump),
     View(
         "history",
-        "What was asked of the run, newest first.",
+        "The commands that were given to the run, newest first.",
         run_details.RunHistory,
         view_query(limit=(Count, 100)),
     ),
@@ -189,16 +189,17 @@ _ROWS = (
         ),
         below="/logs/search",
     ),
-    View("broadcasts", "Settings that were changed by hand.", runs.RunBroadcasts),
+    View("broadcasts", "Settings that were changed by broadcasts.", runs.RunBroadcasts),
     View(
         "dry-run",
-        "What a command would change, run and let wait; nothing is done.",
+        "What a command would change, and which tasks would run or wait then; the command is "
+        "not carried out.",
         run_details.DryRun,
         is_plain=False,
     ),
     View(
         "select",
-        "The tasks that some ids mean.",
+        "The tasks that the given ids select.",
         runs.SelectedTasks,
         # With `all_at_point` globs take those that are not in the pool, too.
         view_query(ids=_IDS, all_at_point=(bool, False)),
@@ -230,20 +231,20 @@ _ROWS = (
     ),
     View(
         "past",
-        "The run as it was, and what happened then.",
+        "The run as it was at an earlier time, and what happened then.",
         run_details.RunPast,
         # Behind a batch, or at a time; of more than `limit` tasks those of the newest points.
         view_query(batch=(Batch | None, None), at=(str, ""), limit=(_PastCount, 2_000)),
     ),
     View(
         "versions",
-        "The definitions that a run had, newest first, and what was found in the one it has.",
+        "The definitions that a run had, newest first, and the findings in the newest.",
         run_details.RunVersions,
         below="/definition/versions",
     ),
     View(
         "diff",
-        "The lines in which two definitions of a run differ; unless asked, the last two.",
+        "The lines in which two definitions of a run differ; by default the last two.",
         run_details.RunDiff,
         view_query(version=(Number | None, None), against=(Number | None, None)),
         below="/definition/diff",

@@ -76,18 +76,18 @@ _SHOWN: dict[type, tuple[str, str]] = {
         "ResubmittedTaskOut",
         "The result of submitting a task again: ``id`` is the id of the new task.",
     ),
-    tasks.InputView: ("InputOut", "The values of a task that this one needs."),
-    tasks.QueueView: ("QueueOut", "How a queue is set, and how much waits in it."),
-    tasks.WorkerView: ("WorkerOut", "A worker and what it holds."),
+    tasks.InputView: ("InputOut", "The values of a task that this task needs."),
+    tasks.QueueView: ("QueueOut", "The settings of a queue, and how many tasks it has."),
+    tasks.WorkerView: ("WorkerOut", "A worker, and the tasks that it holds."),
     TokenView: ("TokenOut", "A stored token; the secret itself is not stored."),
-    Identity: ("IdentityOut", "A person who signed in, and the person's groups then."),
+    Identity: ("IdentityOut", "A person who signed in, and the person's groups at that time."),
     AuditEntry: ("AuditEntryOut", "An entry of the audit as it is exported."),
     Limit: ("LimitOut", 'A limit; the key is "" for the whole queue and "*" for each key.'),
     Resources: ("ResourcesOut", "The resources that a task asks for, or a worker offers."),
     FlavouredNodes: (
         "FlavourOut",
-        "Nodes of one flavour; ``idle`` of them have no task (of a worker), or are shared with "
-        "no other task (of a task).",
+        "Nodes of one flavour. ``idle``, for a worker: how many of them have no task; for a "
+        "task: how many of them it does not share with other tasks.",
     ),
     TaskError: ("ErrorOut", "Why a task failed."),
     Cancelled: (
@@ -96,7 +96,8 @@ _SHOWN: dict[type, tuple[str, str]] = {
     ),
     Claimed: (
         "ClaimedOut",
-        "A task handed to a worker, with all it needs; every report has to name ``attempt``.",
+        "A task handed to a worker, with everything that the worker needs; every report has to "
+        "name ``attempt``.",
     ),
     HeldLease: ("HeldOut", "A lease, and the process that holds it."),
 }

@@ -18,7 +18,8 @@ class FindingFacts(TypedDict):
 
 
 class ParameterFacts(TypedDict):
-    """Describes a parameter of a workflow; `provided_by`: stages whose output it may be."""
+    """Describes a parameter of a workflow; `provided_by`: stages that may return its
+    value."""
 
     name: str
     required: bool
@@ -28,7 +29,8 @@ class ParameterFacts(TypedDict):
 
 
 class SourceFacts(TypedDict):
-    """Says where the files of a workflow were fetched from, as who registered it said."""
+    """Says where the files of a workflow were fetched from, according to the person who
+    registered it."""
 
     url: str
     ref: str
@@ -112,7 +114,8 @@ class ValueToCome(TypedDict):
 
 
 class RenderedStageFacts(TypedDict):
-    """Describes what a stage would execute; `is_whole`: it waits for no value to come."""
+    """Describes what a stage would execute; `is_whole`: all values are known, none comes from
+    an earlier stage."""
 
     parameters: dict[str, Any]
     args: Any
@@ -134,8 +137,8 @@ class RenderedWorkflow(TypedDict):
 
 
 class ResourceFacts(TypedDict):
-    """Describes what a stage asks for, under the keys of the definition; `value`: cores of cpu,
-    bytes of memory and buffer."""
+    """Describes a resource that a stage asks for, under the keys of the definition; `value`: a
+    number of cores for cpu, a number of bytes for memory and buffer."""
 
     type: str
     number: NotRequired[int]
@@ -154,9 +157,12 @@ class DependencyFacts(TypedDict):
 
 
 class ElementsFacts(TypedDict):
-    """Describes the list that a stage runs for each element of: `count` and the first `items`,
-    or the `parameter` that is to be the list, or the `output` of a `stage`; a `stage` alone has
-    the same elements."""
+    """Describes the list over which a stage is mapped: the stage runs once for each element.
+
+    A known list has `count` and its first `items`; otherwise it is the value of `parameter`, or
+    the `output` of a `stage`. A `stage` without an `output`: this stage has the same elements
+    as that stage.
+    """
 
     max: int
     count: NotRequired[int]
@@ -168,7 +174,7 @@ class ElementsFacts(TypedDict):
 
 class StageParameter(TypedDict):
     """Describes a parameter that a stage declares: its `value` if that is known, or the stage
-    whose output it will be; `required`: nothing gives it yet."""
+    that will return it (`provided_by`); `required`: a request must give its value."""
 
     name: str
     required: bool
@@ -177,8 +183,8 @@ class StageParameter(TypedDict):
 
 
 class DiffLine(TypedDict):
-    """Holds a line of a comparison; `kind` is same, added or removed, `old` and `new` are its
-    numbers."""
+    """Holds a line of a comparison; `kind` is same, added or removed, `old` and `new` are the
+    numbers of the line in the old and in the new text."""
 
     kind: str
     old: int | None
@@ -187,8 +193,8 @@ class DiffLine(TypedDict):
 
 
 class FileDiff(TypedDict):
-    """Says how a file differs: added, removed or changed; `hunks` is null if it is not text, or
-    too long."""
+    """Says how a file differs: added, removed or changed; `hunks` is null if the file is not
+    text, or too long."""
 
     path: str
     change: str
@@ -235,7 +241,7 @@ class StageDocument(TypedDict):
 
 
 class WorkflowStages(TypedDict):
-    """Describes each stage of a version, as a request with some parameters would have it."""
+    """Describes each stage of a version, for a request with the given parameters."""
 
     name: str
     version: str
@@ -264,9 +270,9 @@ class DefinitionEdge(TypedDict):
 
 
 class RunRange(TypedDict):
-    """Says what a run with the given points would go through: how many `points` and how often
-    each of its `tasks`. `last` is null, and nothing is counted, if it has no end; `cut`: there
-    are more than were counted."""
+    """Says how many `points` a run with the given options would have, and how often each of its
+    `tasks` would run. If the run has no end, `last` is null and nothing is counted; `cut`:
+    there is more than was counted."""
 
     first: str
     last: str | None
@@ -276,8 +282,8 @@ class RunRange(TypedDict):
 
 
 class DefinitionGraph(TypedDict):
-    """Describes the graph of a version before any run; `range` if points of a run were
-    given."""
+    """Describes the graph of a version before any run; `range` is there if the points of a run
+    were given."""
 
     name: str
     version: str

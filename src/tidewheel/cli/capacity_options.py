@@ -43,8 +43,8 @@ offering_options = options(
     ),
     option(
         "--prepare-limit prepare_seconds DURATION",
-        "How long an engine may take to fetch images and create containers; after that, the "
-        "attempt fails. This time does not count towards the stage's timeout.",
+        "How long the container engine may take to fetch images and create containers; after "
+        "that, the attempt fails. This time does not count towards the stage's timeout.",
         type=DURATION,
         shown=f"{PREPARE_SECONDS_DEFAULT / 60:g}m",
     ),

@@ -301,8 +301,8 @@ def by_path_or_name(definition: Definition, session: Session) -> Iterator[Defini
     if is_remote(session.store):
         if kept.kind == PYTHON:
             raise Refused(
-                f"{path} is a Python workflow, which is not loaded from a server: that would "
-                "execute its code"
+                f"{path} is a Python workflow, which is not loaded from a server, because that "
+                "would execute its code here; give the path of its Python file"
             )
         kept = replace(kept, digest="")  # nobody there can say that it may be trusted here
     if kept.kind != FLOW_CYLC and kept.text not in {one.path for one in kept.files}:
@@ -336,7 +336,7 @@ def _tell_of_namesake(path: Path, session: Session) -> None:
     except TidewheelError:
         return
     named = f"{found['name']}/{found['version']}"
-    note(f"this is about the folder {path}, not about the registered workflow {named}")
+    note(f"this command uses the folder {path}, not the registered workflow {named}")
 
 
 def definition_command(

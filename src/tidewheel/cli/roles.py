@@ -194,7 +194,7 @@ def _job_users(options: dict[str, Any]) -> JobUsers | None:
             "tie-jobs", True, "no --tie-jobs together with --run-as; use a queue with a fence"
         )
     if unfit := set(options["runners"]) & set(COMMAND_RUNNERS):
-        accepted = "no runner together with --run-as whose jobs run as the worker's user"
+        accepted = "no such runner together with --run-as: its jobs run as the worker's user"
         raise BadSetting("runner", ", ".join(unfit), accepted)
     users = JobUsers(path.absolute())
     keep_keys_from_jobs()  # the kernel forgets it when a process becomes another user

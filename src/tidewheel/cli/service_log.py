@@ -132,7 +132,8 @@ def _outcome(facts: dict[str, object]) -> str:
     if facts["settled"]:
         return "all jobs have ended and are reported"
     if facts["leaves"] and facts["jobs"]:
-        return f"jobs left running, for the next start to adopt: {facts['jobs']}"
+        again = "the worker takes them over when it starts again"
+        return f"jobs left running: {facts['jobs']}; {again}"
     return "not everything could be reported; the remaining leases will expire"
 
 

@@ -94,14 +94,14 @@ ROWS = (
         "[RUN] ID...",
         """Run tasks now, whatever they wait for.
 
-    A task in the pool runs in its own flows. A task that ran already runs alone, unless other
-    tasks were lost because of it. A task that never ran joins the active flows. The answer says
-    which flows these are.
+    A task in the pool runs in its own flows. A task that ran already runs alone (the tasks
+    after it do not run again), unless other tasks were lost because of it. A task that never
+    ran joins the active flows. The answer says which flows these are.
     """,
         {
             "--reflow flow_is_new": "Start a new flow: everything downstream runs again.",
             **_FLOW,
-            "--wait": "Hold downstream tasks until another flow reaches this task.",
+            "--wait": "Downstream tasks wait until another flow reaches this task.",
             "--until POINT": "The new flow ends at this point.",
             "--until-task until_tasks ID": "The new flow ends at this task; repeatable.",
             "--from from_point POINT": "In the new flow, start tasks without parents at this "
@@ -133,7 +133,7 @@ ROWS = (
             "--value values NAME=VALUE": "Set a value that later tasks get from this task: "
             "JSON, or a text; repeatable. Without --out it completes no output.",
             **_FLOW,
-            "--wait": "Hold downstream tasks until another flow reaches this task.",
+            "--wait": "Downstream tasks wait until another flow reaches this task.",
             **_AT_POINT,
         },
         ("set forecast 3/model", "set forecast 3/post --pre 3/model:succeeded"),
@@ -157,7 +157,7 @@ ROWS = (
     """,
         {
             "--flow -f FLOW": "Only in these flows: 2, or 1,3.",
-            "--forget": "Leave tasks that need a removed task waiting.",
+            "--forget": "Tasks that need a removed task keep waiting and are not lost.",
             "--kill": "Remove active tasks, too, and kill their jobs.",
         },
         ("remove forecast 3/model", "remove forecast '*/model:failed' --forget"),
@@ -203,7 +203,7 @@ ROWS = (
         "kill",
         "End the jobs of active tasks.",
         "[RUN] ID...",
-        """End the jobs of active tasks. They fail without retries and are held.""",
+        """End the jobs of active tasks. These tasks fail without retries and are held.""",
         {},
         ("kill forecast 3/model",),
         dry_run=True,

@@ -115,7 +115,7 @@ class ReadApi(Connection):
     """Holds the methods of a client that only read."""
 
     async def get(self, task_id: str) -> Task:
-        """Returns one task; raises NotFound if there is none."""
+        """Returns the task with this id; raises NotFound if there is no such task."""
         return await self.store.get(TaskId(task_id))
 
     async def peek(self, queue: str = QUEUE_DEFAULT, count: int = 10) -> list[Task]:
@@ -133,10 +133,10 @@ class ReadApi(Connection):
                 return entries
 
     async def attempts(self, task_id: str) -> list[things.AttemptView]:
-        """Returns every attempt at the task, the live one last.
+        """Returns every attempt at the task in order; an attempt that still runs is the last.
 
-        The ``error`` of one that failed has ``code`` and ``description``; of a handler that
-        raised, its ``args`` (JSON) have the ``traceback``.
+        The ``error`` of a failed attempt has ``code`` and ``description``. If a handler raised
+        an exception, the ``args`` of the error (JSON) have the ``traceback``.
         """
         return await self.store.attempts(TaskId(task_id))
 
@@ -145,20 +145,19 @@ class ReadApi(Connection):
         return await self.store.outputs(TaskId(task_id))
 
     async def values(self, task_id: str) -> dict[str, object] | None:
-        """Returns the values that the task hands to the tasks after it; None if it hands on
-        none."""
+        """Returns the values that the task passes to later tasks; None if it passes none."""
         found = await self.store.values_of([TaskId(task_id)])
         text = found.get(TaskId(task_id))
         return None if text is None else json.loads(text)
 
     async def inputs(self, task_id: str) -> dict[str, dict[str, object]]:
-        """Returns the values of the tasks that the task needs, by their ids; those that have
-        told none are left out."""
+        """Returns the values of the tasks that this task needs, by their ids; tasks without
+        values are left out."""
         found = await self.store.inputs(TaskId(task_id))
         return {one.id: json.loads(one.values_text) for one in found}
 
     async def usage(self, task_id: str) -> list[things.UsageView]:
-        """Returns the samples of what the task used over time."""
+        """Returns the samples of CPU, memory and GPU that the task used over time."""
         return await self.store.usage(TaskId(task_id))
 
     async def edges(self, task_id: str) -> list[things.EdgeView]:
@@ -177,24 +176,25 @@ class ReadApi(Connection):
         timeout: float | None = None,
         on_progress: Callable[[Task], None] | None = None,
     ) -> list[Task]:
-        """Waits until all these tasks have ended, and returns them in the order asked for.
+        """Waits until all these tasks have ended, and returns them in the order of the ids.
 
-        Raises TimeoutError if that takes longer than ``timeout``.
+        Raises TimeoutError if that takes longer than ``timeout`` seconds.
 
-        ``on_progress`` is called with each task at first and whenever its status, attempt or
-        progress changed.
+        ``on_progress`` is called with each task once at the beginning, and whenever its
+        status, attempt or progress has changed.
         """
         return await wait_for(
             self.store, [TaskId(task_id) for task_id in task_ids], timeout, on_progress
         )
 
     async def queues(self) -> list[QueueView]:
-        """Returns every queue that has settings or tasks that have not ended, or was used
+        """Returns every queue that has settings, has tasks that have not ended, or was used
         lately."""
         return await self.store.queues()
 
     async def queue(self, name: str) -> QueueView:
-        """Returns one queue; one that the store does not know yet has the default settings."""
+        """Returns the queue of this name; a queue that is not in the store yet has the default
+        settings."""
         for view in await self.store.queues():
             if view.queue == name:
                 return view
@@ -202,14 +202,14 @@ class ReadApi(Connection):
         return QueueView(queue=name, settings=settings, counts={}, oldest_ready_seconds=None)
 
     async def workers(self, *, live_only: bool = True) -> list[things.WorkerView]:
-        """Returns the workers with what they hold, newest first.
+        """Returns the workers that have not stopped, newest first, each with its leases.
 
-        Those that are gone are among them unless ``live_only`` is set.
+        With ``live_only=False`` workers that have stopped are returned, too.
         """
         return await self.store.workers(live_only=live_only)
 
     async def verify(self) -> list[things.Violation]:
-        """Returns every violation of the store's invariants, row by row; there should be
+        """Checks every row of the store and returns all inconsistencies; there should be
         none."""
         return await self.store.verify()
 
@@ -289,24 +289,26 @@ class WriteApi(Connection):
         """Stores one task; the answer has its id, and says whether it is new (``created``).
 
         A task has a ``command`` for bash or a ``handler`` in Python, and may have a ``spec``:
-        ``client.submit(handler="resize", spec={"width": 800})``. One that has nothing but
-        ``needs`` joins these tasks. All fields are listed below.
+        ``client.submit(handler="resize", spec={"width": 800})``. A task that has none of them,
+        only ``needs``, runs nothing: it succeeds as soon as its needs are met. All fields are
+        listed below.
 
-        A task that is there already, with the same id and fields, is not stored twice: a call
-        may be repeated. Raises InvalidTask with everything that is wrong, Duplicate if its id,
-        name or unique key is another task's, and UnknownDependency for a need that the store
-        does not know.
+        You may repeat a call: if the store already has the task, with the same id and fields,
+        it is not stored twice. Raises InvalidTask with a list of all mistakes, Duplicate if
+        another task has the same id, name or unique key, and UnknownDependency if the store
+        does not have a task in ``needs``.
         """
         return (await self.store.submit([new_task(queue, task, new_id)]))[0]
 
     async def submit_many(
         self, tasks: Sequence[NewTask | Mapping[str, Any]], *, atomic: bool = False
     ) -> Batch:
-        """Stores many tasks: each by itself, or with ``atomic`` all or none.
+        """Stores many tasks: each by itself, or with ``atomic`` all of them or none.
 
-        With ``atomic`` a refusal is raised; without, the answer lists who was refused, and
-        nothing is raised. A task is a dictionary of the fields of ``submit``, with ``queue``
-        among them; it may need tasks that stand before it.
+        With ``atomic`` a refused task raises its error, and nothing is stored. Without it, a
+        refused task raises no error; the answer lists the refused tasks. Each task is a
+        dictionary with the fields of ``submit`` and the key ``queue``; it may need tasks that
+        come before it in the list.
         """
         if (alike := fields.alike_tasks(tasks, new_id.many)) is not None:
             return _batch(await self.store.submit(alike, atomic=atomic), ())
@@ -327,24 +329,25 @@ class WriteApi(Connection):
         return await self.store.arm(TaskId(task_id))
 
     async def amend(self, task_id: str, **changed: Unpack[TaskFields]) -> Task:
-        """Changes a task that waits: name, command, retries, estimated_runtime,
-        max_termination; cpu, memory, gpu, labels, nodes, exclusive, buffer and flavours
-        together."""
+        """Changes fields of a task whose status is waiting: name, command, retries,
+        estimated_runtime, max_termination, and its resources. Resources (cpu, memory, gpu,
+        labels, nodes, exclusive, buffer and flavours) are only replaced together: a resource
+        that is not given gets its default value."""
         return await self.store.amend(TaskId(task_id), fields.amendment(task_id, changed))
 
     async def add_continuations(self, task_id: str, continuations: Sequence[str]) -> None:
-        """Makes these tasks wait for this one."""
+        """Makes the tasks ``continuations`` wait for the task ``task_id``."""
         await self.store.add_edges([(TaskId(task_id), TaskId(c)) for c in continuations])
 
     async def remove_continuations(self, task_id: str, continuations: Sequence[str]) -> None:
-        """Makes these tasks no longer wait for this one."""
+        """Makes the tasks ``continuations`` no longer wait for the task ``task_id``."""
         await self.store.remove_edges([(TaskId(task_id), TaskId(c)) for c in continuations])
 
     async def cancel(self, *task_ids: str) -> list[Cancelled]:
-        """Cancels tasks and everything that needs them; to do so again changes nothing.
+        """Cancels tasks and all tasks that need them; a second call changes nothing.
 
-        A task that waits ends at once; one that runs is told to end, and is ``cancelling``
-        until it has. Raises NotFound for an id that the store does not know.
+        A task that has not started ends at once. A running task is told to end, and has the
+        status ``cancelling`` until it has ended. Raises NotFound for an unknown id.
         """
         return await self.store.cancel([TaskId(task_id) for task_id in task_ids])
 
@@ -353,36 +356,38 @@ class WriteApi(Connection):
     ) -> list[Cancelled]:
         """Cancels tasks that match the filters of ``list`` and have not ended, oldest first.
 
-        No more than ``count_max`` are cancelled at once.
+        One call cancels at most ``count_max`` tasks.
         """
         return await self.store.cancel_matching(task_filter(**which), count_max)
 
     async def resubmit(
         self, *task_ids: str, with_children: bool = False, dry_run: bool = False
     ) -> list[things.Resubmitted]:
-        """Submits tasks that have ended again, each as a new task with the same body and needs.
+        """Submits ended tasks again, each as a new task with the same fields and needs.
 
-        A task is submitted again once: the same call a second time makes no other task, and
-        answers with the one that is there. To try once more, submit that one again. Where a
-        needed task has failed, too, the new task waits for that one's successor; without one it
-        is ``refused``, with the reason. ``with_children`` adds whatever was cancelled because
-        it needs one of these tasks; ``dry_run`` stores nothing.
+        Each task can be resubmitted once: a second call creates nothing, and returns the new
+        task of the first call. To try once more, resubmit the new task. If a task that it needs
+        has failed as well, the new task waits for the resubmitted copy of the failed task; if
+        there is no copy, the answer has the reason in ``refused``. ``with_children`` adds the
+        tasks that were cancelled because they need one of these tasks; ``dry_run`` stores
+        nothing.
         """
         wanted = [TaskId(task_id) for task_id in task_ids]
         return await self.store.resubmit(wanted, with_children=with_children, dry_run=dry_run)
 
     async def pause_queue(self, queue: str) -> None:
-        """Pauses a queue: no task of it is leased until it is resumed; what runs goes on."""
+        """Pauses a queue: workers take none of its tasks until it is resumed. Running tasks
+        continue."""
         await self.store.pause_queue(queue, paused=True)
 
     async def resume_queue(self, queue: str) -> None:
-        """Lets tasks of the queue be leased again."""
+        """Resumes a paused queue: workers may take its tasks again."""
         await self.store.pause_queue(queue, paused=False)
 
     async def configure_queue(
         self, queue: str, **changes: Unpack[QueueChanges]
     ) -> QueueSettings:
-        """Changes the settings of a queue, and returns all of them."""
+        """Changes the given settings of a queue, and returns all of its settings."""
         stored = {view.queue: view.settings for view in await self.store.queues()}
         settings = replace(stored.get(queue, QueueSettings()), **changes)
         await self.store.configure_queue(queue, settings)
@@ -427,9 +432,9 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
 
         asyncio.run(main())
 
-    The address of a server, ``https://…``, may be given as well. Without an address it uses the
-    store or the server of this user (docs/configuration.md). A store that is given is shared,
-    and closed by the application that opened it.
+    The first argument can be the address of a database or of a server (``https://…``), or a
+    store that your application has opened and closes itself. Without it the client uses the
+    store or the server of this user (docs/configuration.md).
     """
 
     @property
@@ -464,9 +469,10 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
     ) -> AsyncGenerator[FollowedEvent, None]:
         """Yields the events of tasks and runs from now on, or after the event ``since``.
 
-        The first event is `start`, with the id from where it begins. A `resync` says that some
-        events were missed and cannot be had any more: look anew, then go on reading. A server
-        or a database that is away for a while is waited for.
+        The first event has the kind `start`; the events begin after its id. An event of the
+        kind `resync` says that some events were missed and are lost: read the state of what you
+        follow again, then continue with the next event. If the server or the database does not
+        answer for a while, the call waits for it.
         """
         # An application that only uses the queue need not load what knows about runs.
         from tidewheel.client.runs import follow
@@ -482,8 +488,8 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
         """Returns tasks, newest first; ``before`` is the last ``seq`` of the previous page.
 
         All filters that are given must match: ``client.list(status="failed", queue="mail")``.
-        Raises TypeError for an unknown one. For ``matching`` the store is asked, part by part,
-        until there are so many tasks or all were looked at.
+        Raises TypeError for an unknown filter. With ``matching`` the tasks are searched part by
+        part, until ``limit`` tasks are found or all were searched.
         """
         asked, found = task_filter(**which), TaskList(next=before)
         while True:

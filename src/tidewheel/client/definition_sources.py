@@ -52,7 +52,7 @@ _SCHEMES = ("https", "http", "file", "git+https", "git+http", "git+ssh", "git+fi
 _REF = re.compile(r"[\w.+@/-]+", re.ASCII)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _FORMS = "write a path, https://HOST/FILE.tar.gz#FOLDER (or .zip), or git+https://HOST/REPO@REF#FOLDER"
-_BY_HAND = "fetch it yourself, and register that folder: tidewheel register FOLDER"
+_BY_HAND = "download the files yourself, and register their folder: tidewheel register FOLDER"
 _NOWHERE = "a-link-that-is-not-followed"  # what every link leads to here
 
 
@@ -160,7 +160,7 @@ def _place_of_url(text: str) -> SourcePlace:
         raise BadPlace(f"{text[:200]!r} names no host; {_FORMS}")
     if parts.password is not None or (parts.username is not None and transport != "ssh"):
         raise BadPlace(
-            "others could read the user name or password in the URL; leave it out, or "
+            "other users could read the user name or password in the URL; leave it out, or "
             + _BY_HAND
         )
     if transport == "http" and host not in _LOOPBACK:
@@ -315,7 +315,7 @@ _LOOK = "look for it there, and write its path from the top folder after #"
 
 def _unreachable(where: str, said: str) -> SourceUnreachable:
     return SourceUnreachable(
-        f"{where} does not answer: {said[:300]}; try again, or, where there is no network, "
+        f"{where} could not be fetched: {said[:300]}; try again, or, if there is no network, "
         "bring the files here and register their folder"
     )
 
@@ -349,9 +349,9 @@ def _download(url: str, source: WorkflowSource) -> bytes:
                 if len(found) > ARCHIVE_BYTES_MAX:
                     raise _too_large(where)
                 if time.monotonic() > until:
-                    raise _unreachable(where, f"it took more than {SECONDS_MAX:.0f} seconds")
+                    raise _unreachable(where, f"this took more than {SECONDS_MAX:.0f} seconds")
             if response.length:  # of what was promised, this is missing
-                raise _unreachable(where, "it broke off")
+                raise _unreachable(where, "the end of the file is missing")
             return bytes(found)
     except urllib.error.HTTPError as error:
         error.close()
@@ -440,7 +440,7 @@ def _unpacked(content: bytes, source: WorkflowSource, folder: Path) -> Path:
     except ArchiveTooLarge:
         raise SourceRefused(
             f"{source} is too large: at most {FILES_MAX} files and {FOLDER_BYTES_MAX} bytes "
-            f"are taken; name a folder in it (#FOLDER), or {_BY_HAND}"
+            f"are accepted; name a folder in it (#FOLDER), or {_BY_HAND}"
         ) from None
     if wrong := path_findings(one.path for one in found):
         raise SourceRefused(f"{source}: {'; '.join(wrong[:3])}; nothing was registered")

@@ -166,10 +166,10 @@ RULES_LOOK_SECONDS = 5.0  # of the roles
 class WorkerFields(TypedDict, total=False):
     """Holds the settings of a worker by name, as ``tidewheel.config.WorkerSettings``."""
 
-    name: str
+    name: str  # host:pid if it is not given
     queues: Sequence[str]
-    slots: int
-    capacity: Resources
+    slots: int  # how many tasks it runs at once; one per core if it is not given
+    capacity: Resources  # what it offers to tasks; the cores and memory of this machine
     lease_seconds: float | None
     poll_seconds: float
     adopt_interval_seconds: float
@@ -256,7 +256,7 @@ class Role(ABC):
         """Builds the service, runs it with ``attend``, and closes what it needed."""
 
     async def run(self) -> None:
-        """Opens the store and runs the service until it is asked to stop."""
+        """Opens the store and runs the service until ``ask_stop`` is called."""
         async with services.awaited_store(
             self._where,
             self._wait_for_store_seconds,
@@ -273,7 +273,7 @@ class Role(ABC):
         await self.serve(store)
 
     async def until_started(self) -> None:
-        """Waits until the store has answered and the service is built."""
+        """Waits until the store has answered and the service has started."""
         loop, arrived = asyncio.get_running_loop(), asyncio.Event()
         self._on_started = partial(_ring, loop, arrived)
         if self._service is None:
@@ -289,7 +289,7 @@ class Role(ABC):
         await service.run()
 
     def ask_stop(self) -> None:
-        """Asks the service to stop: first as its settings say, a second time at once.
+        """Asks the service to stop: the first call as its settings say, a second call at once.
 
         It may be called from any thread.
         """
@@ -300,7 +300,7 @@ class Role(ABC):
                 self._loop.call_soon_threadsafe(self._service.ask_stop)
 
     def run_blocking(self) -> None:
-        """Runs the service until another thread or a signal handler asks it to stop."""
+        """Runs the service until another thread or a signal handler calls ``ask_stop``."""
         asyncio.run(self.run())
 
     async def __aenter__(self) -> Self:
@@ -349,10 +349,13 @@ def _ring(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
 
 
 class Worker(Role):
-    """Executes tasks: commands by bash, handlers by the functions it is given.
+    """Executes tasks: commands with bash, handlers by calling the functions in ``handlers``.
+
+    from tidewheel import Client, Worker
 
     with Client() as client, Worker(slots=4):
         [ended] = client.wait(client.submit(command="echo hello").id, timeout=60)
+        assert ended.status == "succeeded"
     """
 
     def __init__(  # noqa: PLR0913 - each by name
@@ -367,11 +370,10 @@ class Worker(Role):
         wait_for_store_seconds: float = 0.0,
         **settings: Unpack[WorkerFields],
     ) -> None:
-        """Makes a worker.
-
-        ``beside`` is another worker in the same loop, which offers the same machine: what tasks
-        of the one take is not there for the other. ``job_users`` starts jobs as other users.
-        """
+        """Makes a worker. ``beside`` is another worker in the same event loop that offers the
+        same machine: resources that tasks of one worker use are not free for the other.
+        ``job_users`` starts jobs as other users. ``wait_for_store_seconds`` is how long to wait
+        for a database or a server that does not answer."""
         super().__init__(
             store, on_report=on_report, wait_for_store_seconds=wait_for_store_seconds
         )

@@ -139,39 +139,39 @@ class TaskFields(TypedDict, total=False):
     """
 
     id: str  # made by the client if it is not given
-    name: str  # to find it by; no other task of the store has it
-    spec: object  # any value that JSON can hold, as input for what executes the task
-    spec_text: str  # the same as JSON text, stored letter by letter
-    command: str  # for bash
-    handler: str  # a registered Python function
-    priority: int  # the higher, the sooner
-    delay: Duration  # it is not ready before
-    armed: bool  # False: it waits until `arm`
-    needs: Sequence[str | Sequence[str]]  # ids, or (id, output)
-    continuations: Sequence[str]  # ids of tasks that shall wait for this one
-    retries: int | str | timedelta | Sequence[Duration]  # how often, or the delays
-    retry_delays: Sequence[Duration]  # the n-th retry waits for the n-th; the last repeats
-    backoff: Exponential | Mapping[str, float] | bool  # instead of retry_delays
-    max_lapses: int  # how often it may lose its worker
-    timeout: Duration  # it may run no longer
-    estimated_runtime: Duration
-    max_termination: Duration  # what it is given to end when it is cancelled
-    cpu: float  # cores
-    memory: Size
-    gpu: int
-    labels: Iterable[str]  # that its worker must offer
-    nodes: int
-    exclusive: bool  # nothing else runs on its nodes meanwhile
-    buffer: Size
-    flavours: Sequence[FlavouredNodes | Mapping[str, Any]]  # of its nodes, instead of nodes
-    resources: Resources  # instead of the eight above
+    name: str  # a name to find the task by; it must be unique in the store
+    spec: object  # any value that JSON can express, as the input of the job
+    spec_text: str  # instead of spec: its JSON text, which is stored unchanged
+    command: str  # a command for bash
+    handler: str  # the name of a registered Python function
+    priority: int  # 0 to 4294967295, higher first; 50 if it is not given
+    delay: Duration  # how long the task waits before it becomes ready
+    armed: bool  # False: the task waits until `arm` is called
+    needs: Sequence[str | Sequence[str]]  # the tasks to wait for: ids, or pairs (id, output)
+    continuations: Sequence[str]  # ids of tasks that have to wait for this task
+    retries: int | str | timedelta | Sequence[Duration]  # how many retries, or their delays
+    retry_delays: Sequence[Duration]  # item n is the delay before retry n; the last repeats
+    backoff: Exponential | Mapping[str, float] | bool  # growing delays; not with retry_delays
+    max_lapses: int  # how many of its leases may lapse before the task fails
+    timeout: Duration  # how long one attempt may run
+    estimated_runtime: Duration  # how long the task is expected to run
+    max_termination: Duration  # how long a cancelled job may take to end before it is killed
+    cpu: float  # cores that one attempt uses
+    memory: Size  # memory that one attempt uses
+    gpu: int  # GPUs that one attempt uses
+    labels: Iterable[str]  # labels that its worker must offer
+    nodes: int  # machines that one attempt uses
+    exclusive: bool  # whether no other task may run on its nodes at the same time
+    buffer: Size  # buffer space that one attempt uses
+    flavours: Sequence[FlavouredNodes | Mapping[str, Any]]  # nodes by flavour, instead of nodes
+    resources: Resources  # instead of the fields from cpu to flavours
     runner: str  # shell, slurm, compose or swarm
     compose: str  # for compose and swarm: the text of a compose file
     directives: Mapping[str, object] | Sequence[str]  # for Slurm: {"--mem": "2G"}
-    unique_key: str  # until it ends, its queue takes no other task with this key
+    unique_key: str  # until the task ends, its queue accepts no other task with this key
     limit_key: Annotated[str, "Which of the queue's limits the task counts towards."]
     tag: Annotated[str, "A word to find the task by."]
-    environment: Mapping[str, str]  # of its command; secret:NAME is for the worker to find
+    environment: Mapping[str, str]  # of its command; the worker fills in secret:NAME
 
 
 _STORED = frozenset(one.name for one in dataclass_fields(NewTask))
@@ -548,16 +548,16 @@ class Filters(TypedDict, total=False):
     tasks``, ``cancel`` and ``export``.
     """
 
-    status: str | Sequence[str] | None  # one word, or any of several
+    status: str | Sequence[str] | None  # with this status, or with one of these
     queue: Annotated[str | None, "in this queue"]
     worker: Annotated[str | None, "of this worker, such as worker-7"]
     tag: Annotated[str | None, "with this tag"]
     name: Annotated[str | None, "with this name"]
     matching: Annotated[str | None, "that fit a filter, such as 'img-*:failed'"]
-    estimated_runtime_seconds_max: float | None
-    memory_bytes_min: int | None  # asks for at least so much
-    jobs: bool | None  # False leaves out jobs of runs
-    vocabulary: Vocabulary | str  # whose meaning an ambiguous status has
+    estimated_runtime_seconds_max: float | None  # with at most this estimated runtime
+    memory_bytes_min: int | None  # that ask for at least this many bytes of memory
+    jobs: bool | None  # False: without tasks that belong to runs
+    vocabulary: Vocabulary | str  # the system whose word `status` is: tidewheel, scylla, banyan
 
 
 def explained(form: type[TaskFields | Filters]) -> dict[str, str]:

@@ -91,8 +91,8 @@ class LeaseApi(Connection):
         slots: int = 1,
         capacity: Resources | None = None,
     ) -> WorkerId:
-        """Registers this client as a worker, which it leases as from now on; returns the
-        worker's id."""
+        """Registers this client as a worker and returns the worker's id; from now on the client
+        leases tasks as this worker."""
         self._worker = await self.store.register_worker(
             requests.NewWorker(
                 name=name or sys.argv[0].rpartition("/")[2] or "application",
@@ -105,7 +105,7 @@ class LeaseApi(Connection):
         return self._worker
 
     async def sign_off(self) -> None:
-        """Signs this client off as a worker; leases it still holds run out by themselves."""
+        """Signs this client off as a worker; its leases end at their deadlines."""
         worker, self._worker = self._worker, None
         if worker is not None:
             await self.store.stop_worker(worker)
@@ -120,8 +120,9 @@ class LeaseApi(Connection):
     ) -> list[LeasedTask]:
         """Leases up to ``n`` ready tasks of a queue, the oldest of the highest priority first.
 
-        The list is empty if none is ready. ``worker`` is the id of the worker that leases;
-        without it this client does, and registers itself as a worker before its first lease.
+        The list is empty if no task is ready. ``worker`` is the id of the worker that leases.
+        Without it the client leases for itself, and registers as a worker before its first
+        lease.
         """
         owner = await self._own_id(worker)
         request = requests.ClaimRequest(
@@ -146,7 +147,7 @@ class LeaseApi(Connection):
         """Extends the lease, and stores the progress if it is given.
 
         Raises WrongStatus, with the status, if the task was cancelled or has ended, and
-        LeaseLost if this worker holds it no longer.
+        LeaseLost if this worker no longer holds the lease of the task.
         """
         beat = requests.Beat(task_id=task.id, attempt=task.attempt, progress=progress)
         [answer] = await self.store.heartbeat(task.worker, [beat])
@@ -157,8 +158,8 @@ class LeaseApi(Connection):
     async def cancel_requested(self, task: LeasedTask) -> bool:
         """Says whether the task was cancelled, so that its work should stop.
 
-        Raises LeaseLost if this worker holds the task no longer, and WrongStatus if it has
-        ended.
+        Raises LeaseLost if this worker no longer holds the lease of the task, and WrongStatus
+        if the task has ended.
         """
         view = await self.store.get(task.id)
         is_holder = (view.owner, view.attempt) == (task.worker, task.attempt)
@@ -178,8 +179,8 @@ class LeaseApi(Connection):
         *,
         values: Mapping[str, object] | None = None,
     ) -> None:
-        """Sends a message of the task; ``output`` names the output that it announces, if any.
-        ``values`` are for the tasks that the output lets run.
+        """Stores a message of the task. If the message announces an output, ``output`` is the
+        name of the output, and ``values`` are passed to the tasks that wait for it.
 
         If the store did not answer, call this again with the same arguments: the message is
         stored once.
@@ -202,10 +203,11 @@ class LeaseApi(Connection):
         *,
         values: Mapping[str, object] | None = None,
     ) -> Status:
-        """Reports a success; returns the new status, which is cancelled if a cancel came first.
+        """Reports a success. Returns the new status: succeeded, or cancelled if the task was
+        cancelled before.
 
-        ``values`` are handed to the tasks that come after this one. Raises BadValues if they
-        have more than 64 KiB of JSON.
+        ``values`` are passed to later tasks. Raises BadValues if they have more than 64 KiB of
+        JSON.
         """
         end = End(
             ending=Ending.SUCCEEDED,
@@ -217,8 +219,8 @@ class LeaseApi(Connection):
     async def fail(self, task: LeasedTask, error: ErrorGiven) -> Status:
         """Reports a failure; the task is tried again while retries are left.
 
-        Returns the new status: ready if it is tried again, else failed, or cancelled if a
-        cancel came first.
+        Returns the new status: ready if the task is tried again, failed if not, or cancelled
+        if the task was cancelled before.
         """
         return await self._end(task, End(ending=Ending.FAILED, error=_error(error)))
 

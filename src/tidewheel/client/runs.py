@@ -162,7 +162,7 @@ Paths = str | PathLike[str]
 class Workflows(ServicePart[RegistryDoor]):
     """Offers the registry as ``client.workflows``, alike on a store and on a server.
 
-    A workflow is named as NAME or NAME/VERSION; without a version the highest is meant.
+    A workflow is named as NAME or NAME/VERSION; without a version, the highest is used.
     """
 
     _open = staticmethod(registry_door)

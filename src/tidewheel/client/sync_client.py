@@ -82,8 +82,8 @@ class Client:
             assert client.get(task.id).status == "ready"
 
     Without an address it uses the store or the server of this user. It may be used by any
-    number of threads. What is refused raises ``tidewheel.errors.Refused``, a store that does
-    not answer ``Unavailable``.
+    number of threads. A refused request raises ``tidewheel.errors.Refused``; if the store or
+    the server does not answer, ``tidewheel.errors.Unavailable`` is raised.
     """
 
     def __init__(self, store: Where = None, *, token: str | None = None) -> None:
@@ -127,7 +127,7 @@ class Client:
         return BlockingBlocks(self, self.asynchronous.blocks)
 
     def close(self) -> None:
-        """Closes the client's store and ends the thread; a second time does nothing."""
+        """Closes the client's store and ends its thread; a second call does nothing."""
         if self._loop.is_closed():
             return
         try:

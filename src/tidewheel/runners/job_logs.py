@@ -75,7 +75,10 @@ def read_part(directory: Path, stream: str, offset: int, bytes_max: int) -> tupl
 
 
 CHUNK_BYTES_MAX = 1_000_000
-CUT = "\n[tidewheel: this copy ends here, at {size} bytes; the rest is on its host]\n"
+CUT = (
+    "\n[tidewheel: this copy ends here, at {size} bytes; "
+    "the rest is on the host that ran the job]\n"
+)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 _NOT_PLAIN = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)

@@ -81,7 +81,8 @@ def read_map(path: Path) -> RunAsMap:
             raise BadSetting(
                 "run-as",
                 one.pw_name,
-                "users for jobs that are not the worker's, and not in each other's groups: "
+                "users for jobs that differ from the worker's user, and that are not in each "
+                "other's groups: "
                 f"files of {one.pw_name} and {other.pw_name} would not be protected from "
                 "each other",
             )

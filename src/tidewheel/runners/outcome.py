@@ -199,8 +199,8 @@ def not_started(error: OSError | ValueError, directory: Path) -> EndedJob:
             )
         where = directory.parent.parent
         raise RunnerUnable(
-            f"no job can be started in {where}: {shortage}. Tasks are given back until that "
-            "is fixed"
+            f"no job can be started in {where}: {shortage}. Until this is fixed, tasks go back "
+            "to their queue"
         ) from error
     return EndedJob(
         failed(

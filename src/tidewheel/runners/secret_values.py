@@ -190,7 +190,7 @@ def _read(secret: str, path: Path, called: Path, *, is_credential: bool) -> byte
     except OSError as error:
         raise SecretRefused(
             f"{REFERENCE}{secret}: {called} cannot be read by the user of this worker "
-            f"({error.strerror}); chown it, or grant it"
+            f"({error.strerror}); make this user its owner (chown), or let it read the file"
         ) from None
     try:
         facts = os.fstat(descriptor)
@@ -215,13 +215,14 @@ def _text(secret: str, content: bytes) -> str:
     """Returns a value as a text for an environment, without the newline at its end."""
     if len(content) > VALUE_BYTES_MAX:
         raise SecretRefused(
-            f"{REFERENCE}{secret} has more than {VALUE_BYTES_MAX} bytes; give the job a file"
+            f"{REFERENCE}{secret} has more than {VALUE_BYTES_MAX} bytes; let the job read it "
+            "from a file instead"
         )
     try:
         text = content.decode().removesuffix("\n")
     except UnicodeDecodeError:
         raise SecretRefused(
-            f"{REFERENCE}{secret} is not UTF-8, as variables are; keep it in base64"
+            f"{REFERENCE}{secret} is not UTF-8, which variables must be; store it as base64"
         ) from None
     if not text.strip():
         raise SecretRefused(f"{REFERENCE}{secret} is empty")

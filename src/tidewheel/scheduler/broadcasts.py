@@ -67,7 +67,7 @@ _UNCHANGEABLE = {
     "[outputs]": "the outputs of a task are part of the graph; change them with reload",
     "[inputs]": "the values that a task takes are part of the graph; change them with reload",
     "[environment filter]": (
-        "which variables a task keeps is decided when the definition is read; "
+        "which variables a task gets is decided when the definition is read; "
         "change it with reload"
     ),
     "workflow": "the workflow of a task is part of the definition; change it with reload",
@@ -347,7 +347,7 @@ def _check_reached(
             _FIELDS.get(item, ("",))[0] in _OF_SHELLS
         )
         if meant and meant <= containers and is_for_shells:
-            who = namespace if namespace in containers else "what this run has"
+            who = namespace if namespace in containers else f"every task of {namespace}"
             raise Refused(
                 f"{item} cannot be broadcast to {namespace}: {who} runs as containers, and "
                 "what they do is in their compose file; their variables can be changed "

@@ -35,7 +35,7 @@ class RunFolderUnusable(Unavailable):
     def __init__(self, directory: Path, error: OSError) -> None:
         super().__init__(
             f"the run's folder {directory} cannot be written ({error.strerror}); "
-            "make room, or let this user write there"
+            "free some disk space, or let this user write there"
         )
 
 

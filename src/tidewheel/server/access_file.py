@@ -171,7 +171,7 @@ def _safe_content(path: Path) -> bytes:
                 path,
                 [
                     "others can write it, or it is another user's; expected a file of this "
-                    f"user or of root that no other can write: chmod go-w {path}"
+                    f"user or of root that no other user can write: chmod go-w {path}"
                 ],
             )
         content = file.read(FILE_BYTES_MAX + 1)
@@ -289,7 +289,7 @@ class _Reading:
         if ("group" in found) == ("person" in found):
             self.findings.append(f"{where}: say for whom: either group or person")
         if Scope.ADMIN in found.get("scopes", ()) and found.get("names") != EVERYTHING:
-            self.findings.append(f'{where}: scopes: admin is for everything; names = ["*"]')
+            self.findings.append(f'{where}: scope admin is for everything: write names = ["*"]')
         return AccessRule(**found) if len(self.findings) == before else None
 
     def _items(

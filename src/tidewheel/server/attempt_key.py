@@ -56,8 +56,8 @@ class AttemptKey:
                 f"the key of the other servers of this store: a server with another key "
                 f"({others[0][:12]}…, this server has {self._fingerprint[:12]}…) was "
                 "running less than "
-                f"{ALIVE_SECONDS:.0f} s ago. Give all of them one file: --attempt-key-file, or "
-                f"copy theirs to {path}",
+                f"{ALIVE_SECONDS:.0f} s ago. Give all servers the same file: "
+                f"--attempt-key-file, or copy the key of the other servers to {path}",
             )
         self._holding = asyncio.create_task(self._keep_saying())
 
@@ -112,7 +112,7 @@ class AttemptKey:
             if others:
                 _log.error(
                     "another server of this store signs jobs' tokens with another key (%s…): "
-                    "give all of them one file: --attempt-key-file",
+                    "give all servers the same file: --attempt-key-file",
                     others[0][:12],
                 )
 

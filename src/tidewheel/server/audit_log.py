@@ -72,7 +72,7 @@ class AuditLog:
             try:
                 await self.add(written)
             except TidewheelError as error:
-                _log.error("a refusal is not in the audit: %s", error)
+                _log.error("a refused request could not be recorded in the audit: %s", error)
 
     async def close(self) -> None:
         """Writes how many refusals were counted, and tells the log the last entry."""
@@ -101,7 +101,7 @@ class AuditLog:
                 try:
                     await self.add(entry)
                 except TidewheelError as error:
-                    _log.error("refusals are not in the audit: %s", error)
+                    _log.error("refused requests could not be recorded in the audit: %s", error)
         self._summing_up = None
 
     def _tell(self) -> None:

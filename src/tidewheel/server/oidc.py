@@ -332,7 +332,7 @@ def _error_in(answer: Document) -> str:
 
 
 def _refused(why: str) -> NotAllowed:
-    return NotAllowed(f"signing in was refused: {why}; start again")
+    return NotAllowed(f"signing in was refused: {why}; sign in again")
 
 
 # ID tokens.
@@ -404,7 +404,8 @@ def _identity(settings: OidcSettings, claims: Document) -> Identity:
     if claim == "email" and claims.get("email_verified") is not True:
         # Else people could give themselves the address of somebody else.
         raise _refused(
-            "the provider has not verified the e-mail address (or set another person_claim)"
+            "the provider has not verified your e-mail address; verify it there, or ask an "
+            "admin of this server to set another person_claim"
         )
     groups = claims.get(settings.groups_claim)
     listed = [groups] if isinstance(groups, str) else groups

@@ -37,7 +37,7 @@ _WORDS = {
     409: "The request conflicts with what is stored.",
     413: "Too large.",
     415: "Not JSON.",
-    422: "The request breaks rules; findings names them all.",
+    422: "The request breaks rules; the field findings lists each of them.",
     429: "Too many wrong tokens, or too many tasks for this queue.",
     503: "The server cannot do this now; Retry-After says when to try again.",
 }
@@ -121,7 +121,7 @@ def _operation(route: Route, schemas: dict[str, Any]) -> Document:
         operation["description"] = "Scope: " + " or ".join(route.guard.scopes) + "."
     else:
         operation["security"] = []
-        operation["description"] = f"Open: {route.guard.because}."
+        operation["description"] = f"No token is needed: {route.guard.because}."
     if route.changes:
         operation["parameters"].append(_IDEMPOTENCY)
     content: Document = {kind: {"schema": {"type": "string"}} for kind in route.raw}

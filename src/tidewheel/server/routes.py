@@ -234,6 +234,6 @@ async def operating_own_run(call: Call) -> None:
     jobs = JobApi(call.doors.of(call.store), home, read=call.doors.read)
     if not await jobs.allows_commands(run):
         raise NotAllowed(
-            f"jobs of {run.name} may send messages and look; "
+            f"jobs of {run.name} may only send messages and look at their run; "
             "allow more with [scheduler] job commands = True"
         )

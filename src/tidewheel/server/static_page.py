@@ -223,7 +223,7 @@ command, <a href="/api/v1/docs">this page</a> every request.</p>
 
 
 NO_SUCH_PAGE = f"""{_DOCS_HEAD.format(title="no such page")}
-<h1>There is no such page</h1><p>All of them: <a href="/docs/">the documentation</a>.</p>
+<h1>There is no such page</h1><p>All pages: <a href="/docs/">the documentation</a>.</p>
 </body></html>
 """
 

@@ -238,14 +238,14 @@ def _can_execute(task: Task, abilities: Abilities) -> bool:
 
 def _unknown(task: Task) -> str:
     """Returns what every living worker of the queue lacks to execute the task."""
-    of = f"of queue {task.queue!r} that is alive"
+    of = f"of queue {task.queue!r}"
     if task.handler is not None:
-        return f"No worker {of} knows handler {task.handler!r}; {_start_one(task)}"
+        return f"No live worker {of} knows handler {task.handler!r}; {_start_one(task)}"
     if task.command is not None:
-        return f"No worker {of} runs commands; {_start_one(task)}"
+        return f"No live worker {of} runs commands; {_start_one(task)}"
     return (
-        f"It has only a spec, which no worker {of} can execute; lease it from an application, "
-        "or submit it with a command or a handler"
+        f"It has only a spec, which no live worker {of} can execute; lease it from an "
+        "application, or submit it with a command or a handler"
     )
 
 

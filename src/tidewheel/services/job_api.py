@@ -99,8 +99,8 @@ class JobApi:
                 return await self._door.look(name, asked | {"run": other.name})
         if is_of_others(own.sees, text):
             raise Refused(
-                f"jobs of {own.name} may not look at {text!r}; beside their own run, they may "
-                f"see runs of {', '.join(own.sees) or 'nobody'}"
+                f"jobs of {own.name} may not look at {text!r}; apart from their own run, they "
+                f"may see runs of {', '.join(own.sees) or 'nobody'}"
             )
         from tidewheel.api.views import STATE, not_there_yet
 
@@ -114,7 +114,8 @@ class JobApi:
         run = await self._own(name)
         if self._speaking_for is None and not await self.allows_commands(run):
             raise Refused(
-                f"jobs of {run.name} may send messages and look, not {command.verb}; "
+                f"jobs of {run.name} may only send messages and look at their run, not "
+                f"{command.verb}; "
                 "allow more with [scheduler] job commands = True"
             )
         spoken_for = nullcontext(self._door)

@@ -215,8 +215,8 @@ async def answer(
         if own is None or not is_of_others(own.sees, question.workflow):
             return StateAnswer(reason=str(error))
         return StateAnswer(
-            reason=f"{own.name} may not look at {question.workflow!r}; beside itself, it may "
-            f"see runs of {', '.join(own.sees or ()) or 'nobody'}"
+            reason=f"{own.name} may not look at {question.workflow!r}; apart from itself, it "
+            f"may see runs of {', '.join(own.sees or ()) or 'nobody'}"
         )
     definition = await definition_of(run)
     point = _point_text(question, definition)
@@ -258,7 +258,7 @@ def _point_text(question: StateQuestion, definition: RestoredDefinition) -> str:
     if EVERY in question.point:
         if question.offset:
             raise Refused(
-                f"an offset cannot be added to {question.point!r}; write a whole point"
+                f"an offset cannot be added to {question.point!r}; write a point without *"
             )
         return question.point
     reader, style = definition.reader, definition.graph.cycling.style

@@ -198,7 +198,7 @@ def _refuse_exposed(path: Path) -> None:
     if mode & stat.S_IRWXO and reachable:
         raise errors.UnsafeStore(
             f"every user of this machine can open the store {path} (mode {mode:04o}). "
-            f"Close it: chmod o= {quote(str(path))}"
+            f"Forbid this: chmod o= {quote(str(path))}"
         )
 
 

@@ -273,7 +273,8 @@ def _carried_on(snapshot: RunSnapshot, key: Key, view: RunView, show: str) -> Ru
     task = snapshot.id_of(key)
     text = f"the run {view.name} was resumed after {task} had failed"
     if view.wants_scheduler:
-        text += f", and is {view.status}: its end will not change {task}; set {task} then"
+        text += f", and is {view.status}: its end will not change {task}; "
+        text += f"set {task} when the run has ended"
         return _plain_reason(text, False, [show])
     set_it = f"{PROGRAM} set {shlex.quote(snapshot.view.name)} {shlex.quote(task)}"
     told = f"{text} and has {view.status}: this does not change {task}, so set it"
@@ -553,7 +554,8 @@ def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
     elif view.status == "error":
         text = f"{name} is in quarantine: {view.reason}"
     elif view.status == "completed":
-        text, command = f"{name} has completed; trigger, set and release reopen it", ""
+        text = f"{name} has completed; the commands trigger, set and release reopen it"
+        command = ""
         cycling = snapshot.graph.cycling
         if cycling.final is not None and cycling.final > cycling.initial:
             further = f"{PROGRAM} run {shlex.quote(name)} --fcp POINT"

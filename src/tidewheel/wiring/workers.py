@@ -168,8 +168,8 @@ def require_shell_without_engine(settings: WorkerSettings, job_users: JobUsers |
         raise BadSetting(
             "runner",
             "shell",
-            f"no shell beside {' and '.join(sorted(containers))}: the user {name} may use "
-            "the container engine, so shell jobs would be root of this host; leave out "
+            f"no shell together with {' and '.join(sorted(containers))}: the user {name} "
+            "may use the container engine, so shell jobs would be root of this host; leave out "
             "--runner shell, start jobs as other users (--run-as), or allow it "
             "(--allow-compose engine-socket)",
         )

@@ -44,7 +44,7 @@ export function Bounds({ action, docked, onChange }: { action: Action; docked: b
         <button type="submit" className="button">Add</button>
       </form>
       {tasks.length > 0 && (
-        <div className="bound-tasks">{tasks.map((id) => <Button key={id} aria-label={`Remove the end ${id}`} onClick={() => onChange(withBound(action, id))}><code>{id}</code> ✕</Button>)}</div>
+        <div className="bound-tasks">{tasks.map((id) => <Button key={id} aria-label={`Do not end the flow after ${id}`} onClick={() => onChange(withBound(action, id))}><code>{id}</code> ✕</Button>)}</div>
       )}
     </fieldset>
   );

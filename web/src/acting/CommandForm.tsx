@@ -33,7 +33,7 @@ export function CommandFormDialog({ ids, onDone, onClose }: { ids: readonly stri
             </label>
           );
         })}
-        {form.fields.some((field) => field.name === "ids") && <p id="command-help" className="faint small">As on the command line: <code>{isOfStages() ? "STAGE" : "POINT/NAME"}</code>{isOfStages() ? "" : " or a family"}, with <code>*</code> and <code>?</code>; <code>:state</code> may follow. Separate several with commas.</p>}
+        {form.fields.some((field) => field.name === "ids") && <p id="command-help" className="faint small">As on the command line: <code>{isOfStages() ? "STAGE" : "POINT/NAME"}</code>{isOfStages() ? "" : " or a family"}, with <code>*</code> and <code>?</code>; <code>:failed</code> or another state after it selects only tasks in that state. Separate several patterns with commas.</p>}
         <div className="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={action === null}>Show what would happen</Button>

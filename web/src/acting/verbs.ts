@@ -42,9 +42,9 @@ export function actionFor(verb: string, rows: readonly Pick<TaskRow, "id" | "sta
 
 export const RUN_VERBS: readonly Verb[] = [
   { verb: "pause", button: "Pause", says: "Submit nothing more; running jobs continue." },
-  { verb: "resume", button: "Resume", says: "Start new tasks again." },
+  { verb: "resume", button: "Resume", says: "Continue to submit tasks." },
   { verb: "stop", button: "Stop", says: "Nothing more is submitted, and the run stops. It can be continued later.", danger: true },
-  { verb: "run", button: "Continue", says: "A scheduler takes up the run again." },
+  { verb: "run", button: "Continue", says: "A scheduler continues the run." },
   { verb: "reload", button: "Reload definition", says: "Read the definition again." },
 ];
 

@@ -30,5 +30,5 @@ test.each([["a view", () => get("/runs")], ["a log", () => getBytes("/runs/a/log
 });
 
 test("a command whose server dies while it answers may have been done", async () => {
-  expect(((await problemOf(post("/runs/a/pause"))) as Problem).message).toContain("not known whether this was done");
+  expect(((await problemOf(post("/runs/a/pause"))) as Problem).message).toContain("not known whether the action was carried out");
 });

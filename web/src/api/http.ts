@@ -3,7 +3,7 @@
 const API = "/api/v1";
 const AWAY = "The server does not answer. This page tries again by itself.";
 // Nothing that changes something is asked for twice.
-const UNKNOWN = "The server did not answer, so it is not known whether this was done. Check what has changed before you try again.";
+const UNKNOWN = "The server did not answer, so it is not known whether the action was carried out. Check what has changed before you try again.";
 
 /** Something that is wrong or remarkable in a definition, and where. */
 export interface Finding {

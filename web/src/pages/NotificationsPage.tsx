@@ -59,7 +59,7 @@ export function NotificationsPage() {
   const may = useMay("admin");
   const { data, error, refetch } = useQuery({ ...notificationsQuery, enabled: may });
   const testing = useDeed({ mutationFn: (rule: string | null) => post<Tests>("/notifications/test", { rule }), onSettled: () => refetch() });
-  if (!may) return <Empty title="Only administrators see this">Rules name people and addresses. Ask for a token with the scope admin.</Empty>;
+  if (!may) return <Empty title="Only administrators see this">The rules contain names and addresses of people. Ask for a token with the scope admin.</Empty>;
   if (error !== null && data === undefined) return <Failure error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Loading what="notifications" />;
   return (

@@ -22,7 +22,7 @@ export function UsagePlot({ task }: { task: TaskDocument }) {
   const lines = useMemo(() => usageLines(data?.usage ?? []), [data]);
   if (last === undefined) return <p className="muted">The task has not run.</p>;
   if (data === undefined) return null;
-  if (data.usage.length === 0) return <p className="muted">Nothing was measured of submission {last.submit}: it was too short, or its worker does not measure.</p>;
+  if (data.usage.length === 0) return <p className="muted">No usage was measured for submission {last.submit}: its job was too short, or its worker does not measure jobs.</p>;
   return <div className="usage"><Suspense>{lines.map((line) => <Line key={line.name} line={line} />)}</Suspense></div>;
 }
 

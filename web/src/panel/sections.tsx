@@ -11,7 +11,7 @@ import { StateIcon, StateWord } from "../ui/StateIcon";
 import { At, Took } from "../ui/time";
 
 const SHOWN = 20;
-const MARKS = { true: ["✔", "met"], open: ["○", "not yet"], lost: ["✖", "lost: this output will not come"], "not taken": ["·", "not taken"] } as const;
+const MARKS = { true: ["✔", "met"], open: ["○", "not yet"], lost: ["✖", "lost: this output will not be made"], "not taken": ["·", "not taken"] } as const;
 
 export function Prerequisites({ arrows }: { arrows: Arrow[] }) {
   if (arrows.length === 0) return <p className="muted">It waits for no other {isOfStages() ? "stage" : "task"}.</p>;
@@ -149,7 +149,7 @@ export function Submissions({ task }: { task: TaskDocument }) {
           </dl>
           <LogLinks id={task.id} one={one} isLatest={one === task.submissions.at(-1)} />
           {one.attempts.length > 1 && one.attempts.map((attempt) => (
-            <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} by {attempt.worker}: {attempt.ended_by === null ? "at work" : endingOf(attempt.ended_by).word} {plain(attempt.error ?? "")}</p>
+            <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} by {attempt.worker}: {attempt.ended_by === null ? "running" : endingOf(attempt.ended_by).word} {plain(attempt.error ?? "")}</p>
           ))}
           {one.messages.length > 0 && (
             <ul className="plain-list small">{one.messages.slice(-5).map((message, place) => <li key={place}><At at={message.at} /> <LongText text={message.text} /></li>)}</ul>
@@ -180,7 +180,7 @@ export function Environment({ variables }: { variables: TaskDocument["environmen
   return (
     <dl className="facts environment">
       {variables.map((one) => (
-        <div key={one.name} className="wide-fact"><dt className="mono">{one.name}</dt><dd className="mono"><LongText text={one.value} />{one.broadcast && <span className="chip" title="Set by hand while the run was going">broadcast</span>}</dd></div>
+        <div key={one.name} className="wide-fact"><dt className="mono">{one.name}</dt><dd className="mono"><LongText text={one.value} />{one.broadcast && <span className="chip" title="An operator set this variable with a broadcast">broadcast</span>}</dd></div>
       ))}
     </dl>
   );

@@ -17,7 +17,7 @@ export function LoggedOut({ before }: { before: boolean }) {
         <p>
           {before
             ? "A session lasts twelve hours, and ends earlier if its token ends. Nothing was lost: all data is on the server."
-            : "Open this page with a login link: it is for a single use, and expires after five minutes."}
+            : "Open this page with a login link. The link is for a single use, and expires after five minutes."}
         </p>
         {byName && <p><a href="/login">Sign in by name</a></p>}
         <ol>

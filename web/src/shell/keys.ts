@@ -34,7 +34,7 @@ export const KEY_GROUPS: readonly KeyGroup[] = [
     ],
   },
   {
-    title: "The ticked tasks, or the task you are at",
+    title: "For the ticked tasks, or for the current task",
     keys: [
       { id: "trigger", keys: "t", says: "Trigger", verbs: ["trigger"] },
       { id: "hold", keys: "h", says: "Hold or release", verbs: ["release", "hold"] },
@@ -52,7 +52,7 @@ export const KEY_GROUPS: readonly KeyGroup[] = [
       { id: "ends", keys: "Home End", says: "First or last", by: "widget" },
       { id: "open", keys: "Enter", says: "Open", by: "widget" },
       { id: "tick", keys: "Space", says: "Tick a task, to give one command to several tasks", by: "widget" },
-      { id: "confirm", keys: "Control+Enter", says: "Do what the dialog shows", by: "widget" },
+      { id: "confirm", keys: "Control+Enter", says: "Confirm the dialog", by: "widget" },
     ],
   },
   { title: "Go to a page", keys: PLACES.map(({ to, title, keys }): Key => ({ id: to, keys, says: title })) },

@@ -12,16 +12,16 @@ const UNKNOWN: Look = { colour: "#8a8f98", shape: "·" };
 
 /** What states and remarks mean, for whoever meets them for the first time. */
 export const STATE_SAYS: Readonly<Record<string, string>> = {
-  waiting: "It waits for other tasks, for a time, or until a limit allows it to run",
+  waiting: "It waits for other tasks, until a certain time, or until a limit allows it to run",
   ready: "It is about to be submitted",
-  preparing: "Its job is being made",
+  preparing: "Its job is being prepared",
   submitted: "Its job waits for a worker",
   "submit-failed": "Its job could not be submitted",
-  expired: "Its time had passed before it could run",
+  expired: "Its expiry time passed before it could run",
   ended: "It ran alone, in no flow",
   lost: "It will not run: something that it needs failed",
-  "not taken": "It will not run: the graph went another way",
-  removed: "An operator removed it",
+  "not taken": "It will not run: the graph took another branch",
+  removed: "An operator or a suicide arrow of the graph removed it",
   future: "Its cycle point has not been reached yet",
   incomplete: "It ended without the outputs that the graph requires: it stays until an operator acts",
   blocked: "It can only run if an operator repairs a task at another point",

@@ -30,14 +30,14 @@ export const VIEWS: readonly ViewDefinition[] = [
     id: "grid",
     title: "Grid",
     keys: "v c",
-    says: "Tasks by cycle points: a square for each, families folded with counts",
+    says: "Tasks by cycle points: a square for each task, families folded with counts",
     View: lazy(part(() => import("./grid/GridView").then((module) => ({ default: module.GridView })))),
   },
   {
     id: "table",
     title: "Table",
     keys: "v t",
-    says: "Every task as a row: sort, filter, act on many",
+    says: "Every task as a row: sort, filter, act on several tasks",
     View: lazy(part(() => import("./table/TableView").then((module) => ({ default: module.TableView })))),
   },
   {
@@ -58,14 +58,14 @@ export const VIEWS: readonly ViewDefinition[] = [
     id: "logs",
     title: "Logs",
     keys: "v l",
-    says: "What jobs and the scheduler wrote: follow, search, wrap",
+    says: "What jobs and the scheduler wrote: follow, search, wrap lines",
     View: lazy(part(() => import("./logs/LogsView").then((module) => ({ default: module.LogsView })))),
   },
   {
     id: "history",
     title: "History",
     keys: "v h",
-    says: "The run as it was: a slider back through everything that changed it",
+    says: "The run at an earlier time: a slider moves through everything that changed it",
     View: lazy(part(() => import("./history/HistoryView").then((module) => ({ default: module.HistoryView })))),
   },
 ];

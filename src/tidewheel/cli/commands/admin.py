@@ -107,7 +107,7 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
     def show(_: object) -> None:
         say(text)
         revoke = f"tidewheel token revoke {view.number}"
-        note(f"token {view.number} is shown only this once; revoke it: {revoke}")
+        note(f"token {view.number} is shown only this once; to revoke it: {revoke}")
         note(f"it is valid for {', '.join(map(safe, view.grant.names))}")
 
     return session.answer({"token": text, "stored": document(view)}, show)
@@ -187,8 +187,8 @@ Rules are in the file notify.toml in the state directory, for example:
 @click.argument("action", type=click.Choice(["list", "check", "test"]))
 @click.argument("rule", required=False)
 def notify_command(session: Session, action: str, rule: str | None) -> int:
-    """List notification rules and what was sent, check the rules, or send a test of RULE or of
-    all.
+    """List notification rules and what was sent, check the rules, or send a test notification
+    for RULE or for all rules.
 
     With --server these are the rules of that server; only its admins may do this.
     """
@@ -298,8 +298,8 @@ def _test(session: Session, rule: str | None) -> int:
 @option("--yes is_sure", "With --delete: do not ask.")
 @option(
     "--audit-head NUMBER:SHA256",
-    "Check that this audit entry is still there. Servers log such entries (`audit.head`), and "
-    "verify prints them. So you notice if the end of the audit was cut off.",
+    "Check that this audit entry is still there, so that you notice if the end of the audit "
+    "was cut off. Servers log the last entry (`audit.head`), and verify prints it.",
 )
 def verify_command(
     session: Session, *, files: bool, audit_head: str | None, **how: bool
@@ -380,11 +380,11 @@ AUDIT_PAGE = 1_000
 def audit_command(
     session: Session, limit: int | None, export_to: str | None, check_file: str | None
 ) -> int:
-    """List who changed what, and who was refused, newest first; at a server for admins only.
+    """List who changed what, and who was refused, newest first.
 
-    Each entry has a hash of itself and of the entry before it: no entry can be changed, removed
-    or inserted without a trace. `--check` and `verify` find the first entry where this
-    happened.
+    At a server, only admins may do this. Each entry has a hash of itself and of the entry
+    before it: no entry can be changed, removed or inserted without a trace. `--check` and
+    `verify` find the first entry where this happened.
     """
     if check_file is not None:
         return _check_audit(session, check_file)
@@ -508,7 +508,7 @@ def _check_files(session: Session, how: dict[str, bool]) -> dict[str, object]:
 
 def _show_orphans(found: list[Orphan], home: str) -> None:
     if not found:
-        say(f"every folder of a run or task in {home} has its run or task in the store")
+        say(f"every run folder and task folder in {home} belongs to a run or task in the store")
     groups = {
         "belong to no run or task in this store; remove them: tidewheel verify --files "
         "--delete": [one for one in found if not one.is_unmarked and not one.in_use],
@@ -530,9 +530,10 @@ def _show_orphans(found: list[Orphan], home: str) -> None:
 
 @session_command("migrate")
 def migrate_command(session: Session) -> int:
-    """Upgrade the store to this version's schema; stop every process that uses it first.
+    """Upgrade the store to this version's schema.
 
-    A SQLite store is copied first; the copy stays beside it.
+    Before you do this, stop every process that uses the store. A SQLite store is copied first;
+    the copy stays beside it.
     """
     from tidewheel.wiring.stores import migrate_store
 

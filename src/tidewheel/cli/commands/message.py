@@ -157,7 +157,7 @@ def _speak_for_another(
 
     if len(words) < WORDS_FOR_ANOTHER and not (len(words) > 1 and output):
         raise Refused(
-            "this command does not run inside a job; name the task that it speaks for: "
+            "this command does not run inside a job; name the task: "
             "tidewheel message RUN POINT/NAME TEXT"
         )
     if progress is not None:

@@ -238,8 +238,8 @@ def session_command(
 ) -> int:
     """List the sessions that are open, in browsers and of `tidewheel login`, or end some.
 
-    At a server you see your own sessions; an admin sees all sessions. A session that was ended
-    is refused within a second.
+    At a server you see your own sessions; an admin sees all sessions. At most a second
+    after a session was ended, its requests are refused.
     """
     if action == "list":
         if number is not None or everything:

@@ -52,8 +52,8 @@ seconds. NAME may also be a family.
 )
 @option(
     "--length lengths NAME=DURATION...",
-    "How long jobs of this task or family take: model=40m; repeatable. If several fit a task, "
-    "the last one counts.",
+    "How long jobs of this task or family take: model=40m; repeatable. If several of these "
+    "options match a task, the last one is used.",
 )
 @option(
     "--value values TASK.NAME=VALUE...",
@@ -75,8 +75,8 @@ seconds. NAME may also be a family.
 def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Play a workflow on a virtual clock: what would run when, what would wait, what stalls.
 
-    Nothing is run or stored. Limits, runahead, retries, clocks and expiry count as in a run.
-    Exit 1 if the workflow does not complete or nothing would run, 2 if there is an error
+    Nothing is run or stored. Limits, runahead, retries, clock triggers and expiry work as in a
+    run. Exit 1 if the workflow does not complete or nothing would run, 2 if there is an error
     in the definition.
     """
     svg: Path | None = options["svg"]

@@ -57,8 +57,8 @@ From another terminal: tidewheel show, why, trigger, stop …
 @option("--abort-if-any-task-fails", "Stop the run at the first task that fails.")
 @option(
     "--stall-timeout stall_timeout_seconds",
-    "How long a stalled run waits for action before it stops; 0: not at all. [default: as "
-    "defined, else 1h]",
+    "How long a stalled run waits for action before it stops; with 0 it stops at once. "
+    "[default: as defined, else 1h]",
     type=DURATION,
 )
 @option(
@@ -69,8 +69,8 @@ From another terminal: tidewheel show, why, trigger, stop …
 )
 @option(
     "--priority",
-    "The priority of all tasks of the run: if workers serve several runs, the higher one goes "
-    "first.",
+    "The priority of all tasks of the run: if workers serve several runs, tasks with a higher "
+    "priority start first.",
     type=click.IntRange(-1, 100),
 )
 @option("--slots", "How many jobs to run at once.", type=click.IntRange(1), shown=100)

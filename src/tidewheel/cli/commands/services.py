@@ -27,16 +27,17 @@ _waiting = option(
 
 _trusting = option(
     "--trust-definitions",
-    "Run event handlers and xtrigger functions in the scheduler's process if the definition "
-    "came from its owner's folder; all others become tasks for workers of the queues 'run:*'.",
+    "Run event handlers and xtrigger functions in the scheduler's process if a command read "
+    "the definition from a folder and wrote it directly to the store; those of other "
+    "definitions become tasks for workers of the queues 'run:*'.",
 )
 
 
 @session_command("worker")
 @option(
     "--queue queues TEXT...",
-    "A queue to take tasks from; repeatable, earlier ones go first. * stands for any text: "
-    "'run:*' means the queues of all runs.",
+    "A queue to take tasks from; repeatable: queues that are named earlier are served first. "
+    "* stands for any text: 'run:*' means the queues of all runs.",
     shown=(QUEUE_DEFAULT,),
 )
 @option("--slots", "How many tasks to run at once. [default: one per core]", type=int)
@@ -45,7 +46,8 @@ _trusting = option(
 @option(
     "--run-as FILE",
     "Start each job as the user that this map names for its run or queue (docs/server.md). "
-    "Root must start such a worker; it becomes the user that the map names for it.",
+    "Root must start such a worker; the worker then becomes the user that the map names for "
+    "the worker itself.",
     type=FILE,
 )
 @option(

@@ -63,13 +63,13 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
 @option("--limit", "How many to list at most.", type=click.IntRange(1, 10_000), shown=100)
 @option(
     "--before",
-    "List only tasks older than this `seq`; for the next page: that of the last task shown "
-    "(see --json).",
+    "List only tasks older than this `seq`; for the next page, give the `seq` of the last task "
+    "shown (see --json).",
     type=int,
 )
 @option(
     "--vocabulary",
-    "Answer as JSON, with the field names of this system.",
+    "Answer as JSON, with the field names of the system that you name.",
     type=click.Choice([word.value for word in Vocabulary]),
     default=Vocabulary.TIDEWHEEL.value,
 )

@@ -253,7 +253,9 @@ def say_given(session: Session, given: Given) -> int:
 @option("-e --expire POINT", "Cancel the settings for points before this one.", default="")
 @option("-d --display", "Only list the settings.")
 def broadcast_command(session: Session, words: Words, **options: Any) -> int:  # noqa: ANN401
-    """Change settings of tasks that have not started yet; without options, list what is set."""
+    """Change settings of tasks that have not started yet; without options, list the settings
+    that are broadcast.
+    """
     is_listed, set_file = options.pop("display"), options.pop("set_file")
     if set_file is not None:
         options["settings"] += tuple(_settings_in(set_file.read_text(encoding="utf-8")))
@@ -310,8 +312,8 @@ WORDS_MAX = 2  # behind the run
 def ext_trigger_command(session: Session, words: Words, ids: tuple[str, ...]) -> int:
     """Send a run the external MESSAGE that tasks wait for.
 
-    The oldest task that waits for MESSAGE takes it. TRIGGER_ID tells one message from the next;
-    the job receives it.
+    The oldest task that waits for MESSAGE takes it. TRIGGER_ID distinguishes messages with the
+    same text; the job receives TRIGGER_ID.
     """
 
     def asked(target: Target) -> ExtTrigger:

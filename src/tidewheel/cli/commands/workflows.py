@@ -49,11 +49,11 @@ def register_command(
     """Register workflows: SIP definitions with their stages, flow.cylc folders, Python files.
 
     PATH is a file, or a folder with several definitions. URL is an archive (.tar.gz, .zip) or,
-    with git+ before it, a repository, of which @REF is a branch, tag or commit; #FOLDER is a
-    folder or a file in it. This command, not a server, fetches it, and executes none of its
-    code.
+    with git+ before it, a repository. @REF names a branch, tag or commit of the repository.
+    #FOLDER names a folder or a file in the archive or repository. This command, not a server,
+    fetches the files, and executes none of their code.
     Either all definitions are registered or none. The store keeps copies of all their files, so
-    a run no longer needs the originals. Registering the same again changes
+    a run no longer needs the originals. Registering the same content again changes
     nothing; other content under the same name and version is refused. A definition that cannot
     run as it is can still be registered; the output says what would have to change.
     """
@@ -115,10 +115,10 @@ def workflows_command(  # noqa: PLR0913 - each an option
 ) -> int:
     """List registered workflows, or do something with one of them.
 
-    Without a version the highest is meant; to remove one of several, name its version. `check`
-    says whether a run could start with the given parameters; `render` prints what it would
-    execute; `diff` prints in which lines another version differs. Removing a workflow does not
-    affect its runs. Exit 2 if `check` finds that no run could start.
+    Without a version, the highest version is used; to remove one of several versions, name the
+    version. `check` says whether a run could start with the given parameters; `render` prints
+    what this run would execute; `diff` prints in which lines another version differs. Removing
+    a workflow does not affect its runs. Exit 2 if `check` finds that no run could start.
     """
     if action != "list" and not name:
         raise click.UsageError(f"say which: tidewheel workflows {action} NAME[/VERSION]")
@@ -187,8 +187,8 @@ def sbi_command(  # noqa: PLR0913 - each an option
     """List, show or abort scheduling block instances, or submit one from a JSON or YAML file.
 
     submit accepts all processing blocks of FILE or none, and reports every mistake at once.
-    Submitting the same again changes nothing. Each block is a run of a registered workflow; it
-    needs a scheduler: tidewheel up, or tidewheel scheduler. FILE may be - for
+    Submitting the same content again changes nothing. Each block is a run of a registered
+    workflow; it needs a scheduler: tidewheel up, or tidewheel scheduler. FILE may be - for
     standard input. abort ends every block that has not ended; exit 1 if a block could not be
     aborted.
     """
@@ -277,10 +277,10 @@ def blocks_command(  # noqa: PLR0913 - each an option
 ) -> int:
     """List processing blocks, newest first, or do something with one of them.
 
-    show says what a block waits for, and for each stage its status, times, end, values and why
-    it waits. abort ends the running stages and starts no others; this cannot be undone. A block
-    is also a run, and its id is the name of the run: tidewheel show, why, log, trigger and the
-    other commands about runs accept it.
+    show says what a block waits for, and for each stage its status, times, how it ended, its
+    values and why it waits. abort ends the running stages, and no other stages of the block
+    start; this cannot be undone. A block is also a run, and its id is the name of the run:
+    tidewheel show, why, log, trigger and the other commands about runs accept it.
     """
     if action != "list" and not block:
         raise click.UsageError(f"say which: tidewheel blocks {action} ID")

@@ -105,7 +105,7 @@ async def say_log(client: AsyncClient, task: Task, wish: LogWish, printers: Prin
             f"task {task.id!r} has had {plural(task.attempt, 'attempt')}; wait for the next"
         )
     if task.command is None:
-        missing = f"the handler of task {task.id!r} printed nothing here"
+        missing = f"no output of the handler of task {task.id!r} was found here"
     raise Refused(f"{missing}; look on the host where {task.owner} ran it")
 
 

@@ -377,7 +377,7 @@ def _in_how_long(page: Document) -> str:
 # ---- what a command did, as the scheduler answered it, or what it would do ----
 
 FORGOTTEN = (
-    "is not in the pool: its past is forgotten, and it runs again when its prerequisites "
+    "is not in the pool: it now counts as never run, and runs again when its prerequisites "
     "are met"
 )
 # Keys of an answer that lines below are about; any other is shown as it is.

@@ -267,7 +267,7 @@ class RunPage:
         self._stops += 1
         if self._stops == 1:
             jobs = plural(0 if self._pool is None else ending_jobs(self._pool), "job")
-            again = "Ctrl-C again exits now and leaves them running"
+            again = "Ctrl-C again exits now and leaves jobs running"
             self.line(f"stopping: waiting for {jobs}; {again}")
         else:
             self.leaving()
@@ -314,7 +314,7 @@ class RunPage:
             for cause in self._causes:
                 self._note(f"  {cause}")
             how = f"tidewheel run {name}{self._stall_option}"
-            self._note(f"resume the run, then fix it from another terminal: {how}")
+            self._note(f"resume the run ({how}), then fix the causes from another terminal")
         elif end.status in ("error", "lost") or end.was_aborted:
             self._note(end.reason)
         if end.status in ("stopped", "left"):

@@ -205,7 +205,7 @@ async def tell_of_namesake(store: Store, wanted: Wanted) -> None:
 def _tell_of_path(asked: RunRequest) -> None:
     note(
         f"this runs the file or folder {safe(asked)}, not the registered workflow; to run "
-        f"the registered one, change to another folder: tidewheel run {safe(asked)}"
+        "the registered workflow, repeat the command in another folder"
     )
 
 
@@ -330,8 +330,8 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
     for runner, names in stages_without(stages, settings.runners).items():
         option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
         note(
-            f"{_some(names)}: containers, which this process runs only with --runner "
-            f"{option}; without it they wait for another worker"
+            f"{_some(names)}: needs containers, which this process does not run; it waits for "
+            f"another worker unless you add --runner {option}"
         )
     allowed = read_allowances(settings.allow_compose).get(EVERYWHERE, frozenset())
     for denied, names in stages_denied(stages, allowed).items():

@@ -279,7 +279,7 @@ class BackgroundTasks:
 LOOK_SECONDS = 5.0  # though nothing was heard
 REST_SECONDS_MIN = 0.2
 TROUBLE_SECONDS = 2.0
-GONE = "the run is deleted; b shows other runs"
+GONE = "the run is deleted; press b for other runs"
 
 
 class LiveUpdates:
@@ -381,8 +381,9 @@ def typed_line(run: str, question: Question) -> str:
 def which_lines(question: Question) -> Iterator[str]:
     """Yields how many tasks a question is about, and the ids that ``typed_line`` left out."""
     if question.filter:
-        many = f"of {plural(question.of, 'task')}, {len(question.ids)} shown"
-        yield f"{many} by the filter {safe(question.filter)}: only these are acted on"
+        many = f"{len(question.ids)} of {plural(question.of, 'task')}"
+        which = f"the filter {safe(question.filter)} shows {many}"
+        yield f"{which}: the command is only for what is shown"
     if question.hidden:
         yield f"not included: {plural(question.hidden, 'marked task')}, hidden by the filter"
     for one in question.ids[IDS_SHOWN_MAX:IDS_NAMED_MAX]:
@@ -403,7 +404,7 @@ async def question_pane(runs: Runs, run: str, question: Question) -> Pane:
             lines += panes.would_do_lines(page)
         except Refused as refused:
             what, advice = what_and_advice(refused)
-            lines += [line("it would be refused:", BOLD), line(safe(what))]
+            lines += [line("the command would be refused:", BOLD), line(safe(what))]
             lines.append(line(safe(advice), DIM))
     return Pane(
         kind=panes.QUESTION, subject=f"{question.verb} in {safe(run)}", lines=tuple(lines)

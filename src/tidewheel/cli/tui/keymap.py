@@ -156,7 +156,7 @@ def _at_failure(state: State, step: int) -> Pressed:
     tree = state.tree.at_failure(step)
     if tree is None:
         where = " here" if state.tree.is_narrowed else ""
-        older = "; a shows all points" if state.tree.page["left_out"] else ""
+        older = "; press a to see all points" if state.tree.page["left_out"] else ""
         return replace(state, said=f"no task has failed{where}{older}"), None
     is_about_task = state.task is not None
     pane = state.pane if state.is_wide or is_about_task else None

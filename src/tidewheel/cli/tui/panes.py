@@ -60,8 +60,8 @@ def _verb_lines() -> Iterator[tuple[str, str]]:
 KEYS_WIDTH = 20  # so that every line of it fits 80 columns
 HELP = (
     ("Move", ""),
-    ("j k  PgUp PgDn  g G", "move; so do up and down, Home and End"),
-    ("right left, l h", "open and close; left again goes up"),
+    ("j k  PgUp PgDn  g G", "move; up, down, Home and End move, too"),
+    ("right left, l h", "open and close; left again goes to the parent"),
     ("enter", "the task: why, prerequisites, outputs, submissions"),
     ("esc", "back"),
     ("n  N", "the next failed task, the previous one"),
@@ -73,7 +73,7 @@ HELP = (
     ("w", "why the run does not continue, with the commands that help"),
     ("L", "the log of the run"),
     ("b", "other runs"),
-    ("Act, on the marked tasks or the one under the cursor", ""),
+    ("Act on the marked tasks, or on the task under the cursor", ""),
     ("space", "mark or unmark"),
     *_verb_lines(),
     ("", "each first shows what it would do, then asks"),
@@ -214,7 +214,7 @@ def cause_text(summary: Document, now: float) -> str:
     stops = f", stops in {show_duration(left)}" if left > 0 else ""
     head = f"stalled for {_age(stall['since'], now)}{stops}"
     first, *others = _causes(summary) or [""]
-    more = f"; and {plural(len(others), 'more cause')} (w)" if others else ""
+    more = f"; and {plural(len(others), 'more cause')} (press w)" if others else ""
     return f"{head}: {first}{more}" if first else head
 
 

@@ -141,7 +141,7 @@ def _filled(lines: list[Line], width: int, height: int) -> list[Line]:
 def _foot(state: State) -> Line:
     if state.typed is not None:
         typed = StyledText(f"/{safe(state.typed)}"), StyledText(" ", REVERSE)
-        return (*typed, StyledText("  enter, esc", DIM))
+        return (*typed, StyledText("  enter: keep the filter, esc: clear it", DIM))
     if state.question is not None:
         return line(_asked(state.question, state.size[0]), BOLD)
     if state.trouble:
@@ -181,4 +181,5 @@ def _asked(question: Question, width: int) -> str:
 
 def _of(question: Question) -> str:
     shown = len(question.ids)
-    return f"of {question.of}, {shown} shown" if question.of > shown else plural(shown, "task")
+    is_part = question.of > shown
+    return f"only {shown} of {question.of} tasks" if is_part else plural(shown, "task")

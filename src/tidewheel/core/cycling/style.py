@@ -137,7 +137,11 @@ def compile_format(text: str, expanded_year_digits: int) -> PointFormat:
             f"give 0 to {EXPANDED_YEAR_DIGITS_MAX}",
         )
     if len(text) > FORMAT_LENGTH_MAX or not text.isascii() or not text.isprintable():
-        raise _bad(text, f"has more than {FORMAT_LENGTH_MAX} or unprintable characters")
+        raise _bad(
+            text,
+            f"has more than {FORMAT_LENGTH_MAX} characters, or characters that are not "
+            "printable ASCII",
+        )
     zone_minutes = None
     if "%" in text:
         pieces = _strftime_pieces(text)

@@ -170,7 +170,7 @@ def _check_opposites(
                 "opposite-outputs",
                 f"{node}:{output} and {node}:{OPPOSITE[output]} are both used, so neither can "
                 f"be required{because}",
-                f"write {node}:{name}? wherever it stands (Python: .optional)",
+                f"write {node}:{name}? everywhere in the graph (Python: .optional)",
                 required.required_at,
             )
 

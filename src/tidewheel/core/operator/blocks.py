@@ -312,7 +312,7 @@ class NeedView:
 
     def __str__(self) -> str:
         if not self.parent:
-            return f"a block that belongs to others to be {self.condition}"
+            return f"another block, which you may not see, to be {self.condition}"
         status = self.block_status
         seen = _SEEN.get(status, f"is {status}")
         return f"{self.parent} to be {self.condition} (it {seen})"

@@ -195,7 +195,9 @@ def _of_jobs(pool: TaskPool, command: verbs.Kill | verbs.Poll, at: Instant) -> A
 def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
     bounds = (command.at_point, command.after_task, command.at_time, command.flow is not None)
     if sum(map(bool, bounds)) + (command.mode != events.StopMode.CLEAN) > 1:
-        raise Refused("stop takes one of: --now, --kill, --at, --after, --at-time, --flow")
+        raise Refused(
+            "stop accepts only one of: --now, --kill, --at, --after, --at-time, --flow"
+        )
     if command.at_time:
         return AppliedCommand(by_scheduler=True)
     if command.at_point == NO_STOP_POINT:

@@ -59,7 +59,7 @@ def folder_definition(
     texts = [one.content for one in files if one.path == flow_file]
     if not texts:
         raise Refused(
-            f"workflow = {workflow}: this definition came without a file {folder}/{flow_file}; "
+            f"workflow = {workflow}: the stored definition has no file {folder}/{flow_file}; "
             "write this file, reload the run, then trigger this task"
         )
     kept = StoredDefinition(

@@ -67,7 +67,9 @@ def select(
     if not texts:
         raise Refused(f"no task was named; write {_HOW_NAMED[pool.plan.is_of_stages]}")
     if len(texts) > IDS_MAX:
-        raise Refused(f"{len(texts)} ids in one command; at most {IDS_MAX}, or use globs")
+        raise Refused(
+            f"{len(texts)} ids in one command; at most {IDS_MAX} are accepted: use globs"
+        )
     extra = [key for key in also if key not in pool.tasks]
 
     def meant(text: str) -> set[Key]:
@@ -187,7 +189,7 @@ def _plain(pool: TaskPool, written: WrittenId, pooled_only: bool) -> Key:
     if not node.is_at(point):
         raise Refused(f"there is no {text}: {name} {_where(pool, node, point)}")
     if pooled_only:
-        raise Refused(f"{text} is not in the pool: it has ended, or is yet to come")
+        raise Refused(f"{text} is not in the pool: it has ended, or has not entered it yet")
     return (point, name)
 
 

@@ -373,15 +373,15 @@ def _chosen(
             text = json.dumps(value, ensure_ascii=False)
         if "\0" in text:
             raise Refused(
-                f"{_value_text(one)} has a NUL character, which no variable can hold"
-                f"{_elsewhere(one)}"
+                f"{_value_text(one)} has a NUL character, which no environment variable can "
+                f"hold{_elsewhere(one)}"
             )
         if len(text.encode()) > VARIABLE_BYTES_MAX:
             if is_argument and one.offset is None:
                 continue  # its function finds it in $TIDEWHEEL_INPUTS
             raise Refused(
                 f"{_value_text(one)} has more than {VARIABLE_BYTES_MAX} bytes, which is too "
-                f"much for a variable{_elsewhere(one)}"
+                f"much for an environment variable{_elsewhere(one)}"
             )
         yield one.variable, text
 
@@ -450,10 +450,10 @@ def _names(values: object) -> str:
     if isinstance(values, list):
         return f"{len(values)} elements"
     if not isinstance(values, dict):
-        return "nothing inside"
+        return "no named values"
     names = [_shown(name) for name in values]
     more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
-    return f"only {', '.join(names[:_NAMES_MAX])}{more}" if names else "nothing inside"
+    return f"only {', '.join(names[:_NAMES_MAX])}{more}" if names else "no named values"
 
 
 def _shown(name: str) -> str:

@@ -103,7 +103,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Start new tasks again."""
+    """Continue to submit tasks."""
 
     verb: ClassVar[str] = "resume"
 

@@ -356,7 +356,9 @@ def audit_break(previous: AuditEntry | None, entry: AuditEntry) -> str | None:
         return None  # both are older than the chain
     if entry.number != previous.number + 1:
         missing = previous.number + 1
-        return f"entry {missing} is missing: after {previous.number} follows {entry.number}"
+        return (
+            f"entry {missing} is missing: entry {entry.number} follows entry {previous.number}"
+        )
     if entry.sha256 is None:
         return f"entry {entry.number} has no hash"
     if entry.sha256 != audit_digest(previous.sha256 or AUDIT_BEGIN, entry):

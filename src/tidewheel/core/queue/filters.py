@@ -19,9 +19,9 @@ from tidewheel.lazy_dataclasses import NamedTuple
 
 LENGTH_MAX = 200
 GRAMMAR = (
-    "A filter is PATTERN[:STATE]: a part of a name, or a whole name with *, ? and [...]; "
-    "after a colon states, which may be cut short: 'img-*', ':failed', 'img:fail,run'. "
-    "=TEXT is exactly this name."
+    "A filter is PATTERN[:STATE]: a part of a name, or a whole name with *, ? and [...]. "
+    "States follow a colon and may be shortened: 'img-*', ':failed', 'img:fail,run'. "
+    "=TEXT matches exactly this name."
 )
 
 

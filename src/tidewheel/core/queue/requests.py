@@ -118,12 +118,14 @@ class KeysetPage:
 class QueueSettings:
     """Holds how a queue behaves; every queue exists as soon as it is named."""
 
-    paused: bool = False
-    aging: bool = False  # +1 priority per second of being ready, up to 255
-    fair: bool = False  # each limit key gets its turn
+    paused: bool = False  # workers take no tasks of the queue
+    aging: bool = False  # the priority of a ready task rises by 1 per second, up to 255
+    fair: bool = False  # tasks of the limit keys are taken in turn
+    # A job is ended before its lease ends if the store cannot be reached, and when its worker
+    # ends.
     fence_kill: bool = False
-    lease_seconds: float = LEASE_SECONDS_DEFAULT
-    limits: tuple[Limit, ...] = ()
+    lease_seconds: float = LEASE_SECONDS_DEFAULT  # how long a lease lasts without a heartbeat
+    limits: tuple[Limit, ...] = ()  # how many tasks may run at once, or start within a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

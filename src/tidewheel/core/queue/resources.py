@@ -152,7 +152,7 @@ def _read_flavour(given: FlavouredNodes | Mapping[str, object]) -> FlavouredNode
         case _:
             accepted = (
                 '{"flavour": "compute_a", "nodes": 10, "idle": 4}, where idle is the number of '
-                "these nodes that the task shares with no other"
+                "these nodes that the task shares with no other task"
             )
             raise ValueError(f"a flavour of nodes is {given!r}; expected {accepted}")
 

@@ -25,8 +25,9 @@ ACCEPTED = (
 
 # The engine and Slurm keep the environment of what they run in files of theirs, in clear.
 NO_SECRETS = (
-    "{runner} would keep a secret as plain text, so its jobs get none: remove secret: from the "
-    "environment and parameters of the task, or run the task with bash"
+    "{runner} would store a secret as plain text, so its jobs get no secrets: remove each "
+    "value secret:NAME from the environment and parameters of the task, or run the task "
+    "with bash"
 )
 
 

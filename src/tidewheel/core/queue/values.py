@@ -29,7 +29,7 @@ def values_text(text: str) -> str:
     if size > VALUES_BYTES_MAX:
         raise BadValues(
             f"they have {size} bytes; at most {VALUES_BYTES_MAX} are accepted. Write larger "
-            f'ones to a file and return {{"{FILE}": "PATH"}}'
+            f'values to a file and return {{"{FILE}": "PATH"}}'
         )
     try:
         found = json.loads(

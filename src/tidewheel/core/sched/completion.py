@@ -122,7 +122,8 @@ def tell_size(
         name, where = context.plan.name_of(task.key), ", ".join(map(str, sorted(other)))
         elements = "1 element" if size == 1 else f"{size} elements"
         text = f"{name} returned {elements} of {tasks.over.value}; flow {where} continues"
-        first = "the list that it has" if there == size else f"the {there} that it has"
+        length = "" if there == size else f" of length {there}"
+        first = f"the list{length} that it already has"
         context.notice("list changed", task.key, f"{text} with {first}")
     context.touched.tasks[task.key] = context.touched.memory[task.key] = None
 
@@ -155,7 +156,9 @@ def _lacks_a_size(context: StepContext, task: PooledTask) -> bool:
     lacks = untold(task.plan, task.memory, flows)
     for tasks in lacks:
         name, value = context.plan.name_of(task.key), tasks.over.value
-        text = f"{name} did not return the size of the list {value}: it counts as failed"
+        text = (
+            f"{name} did not return the size of the list {value}, so the task counts as failed"
+        )
         context.notice("no list", task.key, text)
     return bool(lacks)
 
@@ -434,9 +437,8 @@ def apply_to(context: StepContext, task: PooledTask) -> None:
     node = task.plan
     if not suicide_holds(context.pool, node, task.point, task.flows):
         return
-    context.notice(
-        "suicide", task.key, f"{context.plan.name_of(task.key)} was removed by suicide"
-    )
+    name = context.plan.name_of(task.key)
+    context.notice("suicide", task.key, f"{name} was removed by a suicide trigger")
     spawn.leave(context, task)
     mark_unreachable(context, node, task.point, task.flows, BY_SUICIDE)
 

@@ -287,8 +287,8 @@ def refuse_renamed_elements(pool: TaskPool, graph: Graph) -> None:
         if left:
             raise Refused(
                 f"{left[0]} has not ended"
-                + (f", nor have {len(left) - 1} others" if len(left) > 1 else "")
+                + (f", nor have {len(left) - 1} other elements" if len(left) > 1 else "")
                 + f", and the new definition has {renamed[0]} instead of {name}: these "
                 "elements would never be processed. Reload when they have ended, or keep "
-                "the name"
+                f"the name {name}"
             )

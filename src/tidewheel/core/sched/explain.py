@@ -264,8 +264,9 @@ def _why_elements(
         for name in members_at(pool, group, point, flows)
     }
     missing = [name for name, value in values.items() if value is not AtomValue.TRUE]
-    what = f"{len(missing):,} of {size:,} elements of {family}"
-    text = f"{pool.plan.name_of(child)} waits for {what if group.every else f'any of {what}'}"
+    which = f"{len(missing):,} more" if group.every else "any"
+    what = f"{which} of the {size:,} elements of {family}"
+    text = f"{pool.plan.name_of(child)} waits for {what}"
     for name in missing[:ELEMENTS_LOOKED_AT_MAX]:
         reason = _why_atom(pool, _Atom(child, (point, name), output, flows), values[name])
         if not reason.passes:

@@ -149,7 +149,9 @@ def removed(context: StepContext, event: events.TasksRemoved) -> None:
     active = [key for key in event.tasks if key in tasks and tasks[key].is_active]
     if active and not event.kill:
         names = ", ".join(map(context.plan.name_of, active))
-        raise Refused(f"{names}: active; remove with --kill, or wait until it has ended")
+        raise Refused(
+            f"{names}: active; remove with --kill, or wait until no job of these tasks runs"
+        )
     for key in event.tasks:
         task = tasks.get(key)
         if task is None:
@@ -289,7 +291,8 @@ def merge_by_hand(context: StepContext, task: PooledTask, flows: Flows) -> None:
     if new != asked:
         name = context.plan.name_of(task.key)
         text = (
-            f"{name} has another list in the named flow: it runs there when this task has ended"
+            f"{name} has another list in the named flow: it runs in that flow after the {name} "
+            "that is now in the pool has ended"
         )
         context.notice("another list", task.key, text)
     if new:

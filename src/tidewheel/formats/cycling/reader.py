@@ -216,7 +216,9 @@ def read_recurrence(text: str, expressions: Expressions) -> Sequence:
         sequence = _excluding(sequence, excluded, expressions, span)
     for point in islice(sequence.points(), _POINTS_CHECKED):
         if style.rounded(point) != point:  # then points that are written the same may follow
-            seen = f"{sequence.text!r} has points that {style.format} cannot tell apart"
+            seen = (
+                f"{sequence.text!r} has points that cannot be written exactly as {style.format}"
+            )
             raise BadCycling(seen, "set a 'cycle point format' with smaller units")
     return sequence
 
@@ -289,7 +291,7 @@ class _Recurrence:
                 return None
             each = f"{form.start or '^'}/P1{'' if self._is_integer else 'D'}"
             hint = f"write R1/{form.start or form.end}, or an interval: {each}"
-            raise BadCycling(f"{form.text!r} does not say how often", hint)
+            raise BadCycling(f"{form.text!r} does not say how often it repeats", hint)
         return interval or None  # repeating without moving on is one point
 
     def _moved(self, anchor: Found, step: Interval, count: int) -> Point:
@@ -337,7 +339,11 @@ class _Recurrence:
             return self._from_start(start, Interval(units=distance))
         if count is None or distance % (count - 1):
             seen = f"{self.form.text!r} cannot be divided into equal whole steps"
-            raise BadCycling(seen, "write Rn/start/interval, or a number n that fits")
+            hint = (
+                "write Rn/start/interval, or Rn/start/end where n - 1 divides the distance "
+                "from start to end"
+            )
+            raise BadCycling(seen, hint)
         return _Span(start, Interval(units=distance // (count - 1)), end.point)
 
 
@@ -425,7 +431,7 @@ class CyclingReader:
                 raise BadCycling(f"[{text}] has a point after ^", "write [^] or [^+P1]")
             return FromInitial(inner)
         if stripped.startswith("$"):
-            seen = f"[{text}] counts from the final cycle point, which a dependency cannot"
+            seen = f"[{text}] counts from the final point, which is not possible in a graph"
             raise BadCycling(seen, "write [^], an interval such as [-P1], or a point")
         if stripped.startswith("P"):
             stripped = "+" + stripped

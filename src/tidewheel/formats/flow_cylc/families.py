@@ -101,9 +101,8 @@ class _Linearizer:
         for parent in parents:
             if parent in path:
                 circle = " -> ".join([*path[path.index(parent) :], parent])
-                return self._problem(
-                    name, f"it inherits from itself: {circle}", "remove one of these", alone
-                )
+                seen = f"it inherits from itself: {circle}"
+                return self._problem(name, seen, "remove one of these parents", alone)
         if len(path) > ANCESTORS_MAX:
             return self._problem(name, f"it has more than {ANCESTORS_MAX} ancestors", "", alone)
         lineages = [self._known.get(parent) or self._find(parent, path) for parent in parents]

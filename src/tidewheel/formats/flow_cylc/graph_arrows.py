@@ -365,8 +365,9 @@ class Lowering:
         elif parameter and offset.is_absolute:
             seen = f"<{parameter}> waits for {token.text}[{token.offset}], at a fixed point"
             hint = (
-                "let the task that returns the list wait for it; to use one list at all "
-                "points, let a task return it at each point "
+                "let the task that returns the list wait for "
+                f"{token.text}[{token.offset}]; to use one list at all points, let a task "
+                "return the list at each point "
                 f"([[[inputs]]] NAME = {token.text}[^].LIST)"
             )
         elif own == parameter and token.qualifier not in FAMILY_QUALIFIERS:
@@ -402,7 +403,7 @@ def _right_tokens(side: Expression) -> Iterable[Token]:
     if isinstance(side, Either):
         token = next(nodes_of(side))
         seen = "'|' is on the right of an arrow"
-        hint = "an arrow leads to all tasks on its right: use '&', or one line each"
+        hint = "an arrow leads to all tasks on its right: use '&', or a line for each task"
         raise _Wrong("or-on-the-right", seen, hint, token.position)
     if isinstance(side, Both):
         for term in side.terms:

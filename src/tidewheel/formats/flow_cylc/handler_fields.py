@@ -228,7 +228,10 @@ class _Shell:
                 frame.braces += letter
                 return
             if not _EXPANSION.fullmatch(frame.braces):
-                self._refuse("${…} with more than a name and a text can be arithmetic")
+                self._refuse(
+                    "${…} can be arithmetic, except in simple forms such as ${name} and "
+                    "${name:-text}"
+                )
             frame.braces = None
         elif letter == "{":
             frame.braces = ""
@@ -373,13 +376,13 @@ def _danger(words: Sequence[str], *, in_test: bool) -> str:
     name = _name(called[0])
     found = ""
     if not _COMMAND.fullmatch(called[0]):
-        found = "the name of a command is not written out"
+        found = "the name of a command is not a plain word"
     elif is_wrapped and any(word[:1] in ("$", "`") for word in called):
         found = "the name of a command may be in a variable"
     elif (in_test or name == "[[") and any(word[:1] == "-" for word in called):
         found = "[[ … ]] with an option can be arithmetic (use [ … ])"
     elif _READING_COMMANDS.fullmatch(name):
-        found = f"{name} may run what it is given"
+        found = f"{name} may run its arguments or its input as commands"
     elif not _reads_script(called) and not _runs_file(called):
         found = _danger_of_words(called, name)
     return found
@@ -388,7 +391,7 @@ def _danger(words: Sequence[str], *, in_test: bool) -> str:
 def _danger_of_words(called: Sequence[str], name: str) -> str:
     for before, word in zip(["", *called], called, strict=False):
         if _READERS.fullmatch(_name(word).lstrip("$")) or word in _THIS_SHELL:
-            return f"{word} may run what it is given"
+            return f"{word} may run its arguments or its input as commands"
         if before[:1] in ("$", "`") and _SCRIPT_FLAG.fullmatch(word):
             return f"{before} may be a shell"
         if _MARK in word and before in _COMMAND_OPTIONS and name not in _MAILERS:

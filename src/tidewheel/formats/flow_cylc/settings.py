@@ -248,7 +248,7 @@ class SchedulingReader:
     def _checked(self, given: Placed) -> Placed:
         """Returns the runahead limit; P4, after a finding, if it cannot be read."""
         if given.text.isdigit():
-            seen = f"[scheduling]runahead limit = {given.text} is a number of hours"
+            seen = f"[scheduling]runahead limit = {given.text} is read as hours"
             hint = f"write PT{given.text}H"
             self.findings.all.warning("obsolete", seen, hint, given.position)
             return Placed(f"PT{given.text}H", given.position)

@@ -42,8 +42,8 @@ def read_mapped(
         found[name] = definition.MappedOver(parameter, task, value, most)
         problem = _mapping_problem(nodes, name, found[name], placed, policy)
         if problem is None and name in sequential:
-            seen = f"{name} is sequential: elements would wait for those at another point"
-            problem = seen, "lists at two points can differ: do not make it sequential"
+            seen = f"{name} is sequential: its elements would wait for those of another point"
+            problem = seen, f"lists at two points can differ: do not make {name} sequential"
         if problem is not None:
             findings.error("mapped-task", *problem, position)
     count = sum(over.elements_max for over in found.values())
@@ -92,7 +92,10 @@ def _mapping_problem(
         return seen, meant(over.source, placed, f"add {over.source} => {name} to the graph")
     source = nodes.get(over.source)
     if source is not None and source.workflow:
-        seen = f"{name} is mapped over {over.source}.{over.value}, but {over.source} is a run"
+        seen = (
+            f"{name} is mapped over {over.source}.{over.value}, but {over.source} is a run of "
+            "another workflow"
+        )
         return seen, f"let a task after {over.source} return the list"
     mapped = nodes.get(name)
     is_played = source is not None and source.run_mode is definition.RunMode.SKIP

@@ -284,7 +284,8 @@ def read_parameter(raw: str) -> object:
     if _LIST_ELSEWHERE.fullmatch(plain_text(raw)):
         raise BadValue(
             f"{raw.strip()[:60]!r} names a list of another point",
-            "write TASK.NAME; to use one list at all points, let a task return it at each",
+            "write TASK.NAME; to use one list at all points, let a task return the list at "
+            "each point",
         )
     values: list[str | int] = []
     numbers_only = texts_only = False

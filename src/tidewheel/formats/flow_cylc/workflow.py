@@ -195,7 +195,7 @@ class _Points:
         if not held:
             shown = f"the {which} cycle point {self._reader.style.text(point)}"
             seen = f"{shown} meets none of its constraints: {', '.join(constraints)}"
-            hint = "choose a point that does, or change the constraints"
+            hint = "choose a point that meets one of them, or change the constraints"
             self._findings.error("constraints", seen, hint, text.position)
 
     def _read(self, text: Placed, read: Callable[[], Point]) -> Point | None:
@@ -393,7 +393,7 @@ def check_folders(folder: Path, graph: Graph, findings: Findings) -> None:
             findings.error(
                 "bad-workflow",
                 f"{name} cannot be a run of {workflow}: there is no file {FLOW_FILE}",
-                "write one, or name a registered workflow: NAME/VERSION",
+                "write this file, or name a registered workflow: NAME/VERSION",
                 node.position,
             )
 

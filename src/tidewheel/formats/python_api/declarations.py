@@ -78,9 +78,9 @@ class Outputs(Output):
     expired = _Standard(outputs.EXPIRED)
 
     def output(self, name: str) -> Output:
-        """Returns the output of that name.
+        """Returns the output with this name.
 
-        Custom ones are declared: flow.task("model", outputs={"ready": "message"}).
+        Declare custom outputs with the task: flow.task("model", outputs={"ready": "message"}).
         """
         if self.mention.is_family:
             joined = f"{self.mention.reach}_of(*(one.output({name!r}) for one in members))"
@@ -155,7 +155,8 @@ class Task(Outputs, Named):
 
         `plot.map(file=find.value("files"))` gives each job its element as the variable
         `$CYLC_TASK_PARAM_file`; `plot.map(process.map(find()))` runs it for each element that
-        another task is run for. `max` is how many elements there may be, else 1,000.
+        another task is run for. `max` is the largest number of elements that is allowed; 1,000
+        if it is not given.
         """
         bind_map(self, () if over is None else (over,), named, max)
         return MappedTask(self.ledger, self.mention)
@@ -170,13 +171,14 @@ class Task(Outputs, Named):
 
 
 class FunctionTask(Task, Generic[P, R_co]):
-    """Names a task that calls a function; called itself, it says with which arguments."""
+    """Names a task that calls a function. Call it to say which arguments the function gets:
+    `b(a())`."""
 
     __slots__ = ()
 
     @property
     def function(self) -> Callable[P, R_co]:
-        """Returns the function, to be called as any other."""
+        """Returns the function itself, which you can call without a workflow."""
         return cast("Callable[P, R_co]", self.ledger.functions[self.name])
 
     # It has its function: another one is an argument.
@@ -195,11 +197,11 @@ class FunctionTask(Task, Generic[P, R_co]):
     ) -> MappedTask[R_co]:
         """Calls the function once for each element of a list that another task returns.
 
-        In `process.map(find(), 3)` the first argument is the list, and the others are the same
-        for each element: constants, or tasks whose values they get. `plot.map(process.map(…))`
-        gives each plot what the process of its own element returned, and
-        `summary(process.map(…))` gets what all of them returned, as a list. `max` is how many
-        elements there may be, else 1,000.
+        In `process.map(find(), 3)` the first argument is the list. The other arguments are the
+        same for each element: constants, or tasks whose values are passed. In
+        `plot.map(process.map(…))`, plot gets for each element what process returned for this
+        element; `summary(process.map(…))` gets all returned values as a list. `max` is the
+        largest number of elements that is allowed; 1,000 if it is not given.
         """
         bind_map(self, () if over is None else (over, *arguments), keywords, max)
         return MappedTask(self.ledger, self.mention)
@@ -215,12 +217,12 @@ class Members(TermLeaf):
 
     @property
     def all(self) -> Outputs:
-        """Returns the outputs of every member, on the left of an arrow."""
+        """Returns all members, for the left of an arrow: `a.all.failed` needs each of them."""
         return Outputs(self.ledger, replace(self.mention, reach="all"))
 
     @property
     def any(self) -> Outputs:
-        """Returns the outputs of at least one member, on the left of an arrow."""
+        """Returns any member, for the left of an arrow: `a.any.failed` needs one of them."""
         return Outputs(self.ledger, replace(self.mention, reach="any"))
 
 
@@ -252,7 +254,7 @@ class MappedTask(Elements, Named, Generic[R_co]):
 
     @property
     def optional(self) -> MappedTask[R_co]:
-        """Returns the success of the elements as optional: `summary(results.optional)`."""
+        """Returns it with elements that need not succeed: `summary(results.optional)`."""
         return MappedTask(self.ledger, replace(self.mention, optional=True))
 
     def __getitem__(self, offset: int | str) -> Elements:

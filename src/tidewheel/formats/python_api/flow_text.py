@@ -79,7 +79,10 @@ def checked_text(text: str, definition: WorkflowDef, options: ReadOptions, folde
     try:
         lines = decoded(text.encode(), FLOW_FILE).splitlines()
     except (BadSource, UnicodeEncodeError) as error:
-        seen = f"{definition.name} cannot be stored: no file can hold a text in it: {error}"
+        seen = (
+            f"{definition.name} cannot be stored: one of its texts cannot be written to a "
+            f"file: {error}"
+        )
         findings.error("not-written", seen)
         raise InvalidDefinition(definition.name, findings.sorted()) from None
     source = SourceText.as_written(folder, (FLOW_FILE,), lines)

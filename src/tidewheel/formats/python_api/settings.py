@@ -34,39 +34,37 @@ Values = dict[str, object]
 class Settings(TypedDict, total=False):
     """Every setting of a task, a family or of all tasks."""
 
-    script: str  # for bash
+    script: str  # the commands of the job, for bash
     run: Iterable[str]  # a command and its arguments, instead of a script
-    init_script: str
-    env_script: str
-    pre_script: str
-    post_script: str
-    exit_script: str
-    err_script: str
-    environment: Mapping[str, object]
-    inputs: Mapping[str, str]  # variables that are values of tasks before it: "model.path"
-    outputs: Mapping[str, str]  # custom ones: name and message
-    workflow: str  # it is a run of this registered one, "imaging/1.2", and has no script
-    completion: str  # when it is complete: "succeeded or (failed and saved)"
-    retries: Retries
-    submission_retries: Retries  # after a job could not be submitted
-    time_limit: Duration
-    timeout: Duration  # the same, as `Client.submit` calls it
-    platform: str
-    directives: Mapping[str, object]
-    work_subdirectory: str
-    run_mode: str
-    meta: Mapping[str, str]
-    # As the sections of flow.cylc, with `_` for a blank: events={"mail_events": ["failed"]}.
+    init_script: str  # commands before all others, also before the task counts as started
+    env_script: str  # commands before the environment is set
+    pre_script: str  # commands before `script`
+    post_script: str  # commands after `script`
+    exit_script: str  # commands after a success
+    err_script: str  # commands after a failure
+    environment: Mapping[str, object]  # variables of the job
+    inputs: Mapping[str, str]  # variables with values of earlier tasks: {"FILE": "model.path"}
+    outputs: Mapping[str, str]  # custom outputs: the name and the message of each
+    workflow: str  # the task is a run of this registered workflow, "imaging/1.2"; no script
+    completion: str  # when the task is complete: "succeeded or (failed and saved)"
+    retries: Retries  # how many retries after a failure, or their delays
+    submission_retries: Retries  # how many retries if a job could not be submitted, or delays
+    time_limit: Duration  # how long a job may run before it is ended
+    timeout: Duration  # another name for `time_limit`, as in `Client.submit`
+    platform: str  # where jobs run: a name in `platforms.toml`
+    directives: Mapping[str, object]  # options for a batch system
+    work_subdirectory: str  # the folder below `work` in which the job runs
+    run_mode: str  # with "skip" the outputs are made without a job
+    meta: Mapping[str, str]  # title, description, URL and other information
+    # As the section of flow.cylc, with `_` for a blank: events={"mail_events": ["failed"]}.
     events: Mapping[str, object]
-    mail: Mapping[str, object]
-    simulation: Mapping[str, object]
-    skip: Mapping[str, object]
-    # Waits for its own previous instance; for the clock to reach point + interval; for a
-    # message from outside; expires at point + interval.
-    sequential: bool
-    wait_for_clock: str
-    wait_for_message: str
-    expire_after: str
+    mail: Mapping[str, object]  # as the section of flow.cylc
+    simulation: Mapping[str, object]  # as the section of flow.cylc
+    skip: Mapping[str, object]  # as the section of flow.cylc
+    sequential: bool  # whether the task also waits for the same task at the point before
+    wait_for_clock: str  # waits until the time of its point plus this interval: "PT1H"
+    wait_for_message: str  # waits until this message is sent to the run from outside
+    expire_after: str  # expires at the time of its point plus this interval: "P1D"
 
 
 # The item that Python's word stands for: mostly its own, with `_` for blanks and hyphens.

@@ -318,17 +318,17 @@ class Statement:
 
 
 def all_of(*terms: Term) -> Term:
-    """Joins any number of terms by `&`, such as those of a loop: `all_of(*models) >> post`.
+    """Joins tasks and conditions by `&`, such as those of a list: `all_of(*models) >> post`.
 
-    Raises BadStatement if nothing is given, or something that is no term.
+    Raises BadStatement without arguments, or if one is neither a task nor a condition.
     """
     return _join(AND, *terms)
 
 
 def any_of(*terms: Term) -> Term:
-    """Joins any number of terms by `|`, such as those of a loop: `any_of(*mirrors) >> post`.
+    """Joins tasks and conditions by `|`, such as those of a list: `any_of(*mirrors) >> post`.
 
-    Raises BadStatement if nothing is given, or something that is no term.
+    Raises BadStatement without arguments, or if one is neither a task nor a condition.
     """
     return _join(OR, *terms)
 
@@ -369,7 +369,10 @@ def _checked(term: object, before: list[Term]) -> Term:
         if term.ledger is not other.ledger:
             theirs, ours = (f"the workflow {one.ledger.workflow!r}" for one in (other, term))
             seen = f"{other} belongs to {theirs}, and {term} to {ours}"
-            hint = "join tasks of one workflow; an xtrigger can wait for a task of another one"
+            hint = (
+                "join tasks of one workflow; use an xtrigger to wait for a task of another "
+                "workflow"
+            )
             raise BadStatement(seen, hint)
     return term
 
@@ -382,7 +385,7 @@ def _check_right(side: object, left: Term) -> Term:
     right = _checked(side, [left])
     if isinstance(right, Joined):
         if right.sign == OR:
-            hint = "an arrow leads to all tasks on its right: use '&', or one line each"
+            hint = "an arrow leads to all tasks on its right: use '&', or a line for each task"
             raise BadStatement(f"'|' is on the right of an arrow: {left} >> {right}", hint)
         for term in right.terms:
             _check_right(term, left)

@@ -79,8 +79,8 @@ class Workflow:
         with flow.cycle("P1"):
             (fetch & model[-1]) >> model
 
-    Statements with ``>>`` stand under ``with flow.cycle(…):`` and are recorded as they are
-    executed.
+    Write statements with ``>>`` inside ``with flow.cycle(…):``. A statement becomes part of the
+    workflow when Python executes it.
     """
 
     def __init__(  # noqa: PLR0913 - each is named where it is given
@@ -145,9 +145,10 @@ class Workflow:
     ) -> Task | Callable[[Callable[P, R]], FunctionTask[P, R]]:
         """Declares a task: `flow.task("obs", script="get-obs")`, or by `@flow.task`.
 
-        Above a function, the task calls it; `@flow.task(retries=3)` gives it settings, which
-        are in the table below. A setting that is not understood is a finding of `validate`;
-        raises BadStatement for one that is unknown.
+        `@flow.task` above a function declares a task that calls the function;
+        `@flow.task(retries=3)` also gives the task settings. The table below lists all
+        settings. A value that cannot be read is reported by `findings` and `tidewheel
+        validate`. An unknown setting raises BadStatement.
         """
 
         def declare(name: str) -> Task:
@@ -165,7 +166,7 @@ class Workflow:
     def family(
         self, name: str, *, family: Families = (), **settings: Unpack[Settings]
     ) -> Family:
-        """Declares a family: its tasks inherit the settings, and can be named together."""
+        """Declares a family: its tasks inherit the settings, and one name stands for them."""
         made = Family(self._ledger, name)
         self._declared.add(made, _listed(family), settings)
         return made
@@ -183,7 +184,8 @@ class Workflow:
         interval: Duration = "PT10S",
         **keywords: Argument,
     ) -> Xtrigger:
-        """Declares a function that is called until satisfied: `… >> task` waits for it."""
+        """Declares an xtrigger: a function that is called every `interval` until it is
+        satisfied. In a statement `xtrigger >> task` the task waits for it."""
         position = written_at()
         try:
             seconds = read_duration(interval)
@@ -196,11 +198,13 @@ class Workflow:
     def limit(
         self, name: str, limit: int, members: Iterable[Task | Family | MappedTask[Any]] = ()
     ) -> None:
-        """Limits how many members may be active at once; "default" is for all other tasks."""
+        """Limits how many members may be active at once; 0 means no limit. The limit with the
+        name "default" is for all tasks that are in no other limit."""
         self._declared.add_limit(name, limit, members)
 
     def cycle(self, recurrence: str) -> Cycle:
-        """Opens a cycle: `with flow.cycle("P1"):`, or another recurrence of flow.cylc."""
+        """Opens a cycle: `with flow.cycle("P1"):`. Every recurrence that flow.cylc has is
+        accepted."""
         return Cycle(self._ledger, recurrence)
 
     def place(self, *terms: Term) -> None:
@@ -227,7 +231,7 @@ class Workflow:
         run_job(self._ledger, task)
 
     def definition(self, options: ReadOptions | None = None) -> WorkflowDef:
-        """Returns the definition as a value; raises InvalidDefinition with all mistakes."""
+        """Returns the definition as an object; raises InvalidDefinition with all mistakes."""
         findings = Findings()
         self._say_collected(findings)
         definition = self._read(options, findings)
@@ -236,7 +240,7 @@ class Workflow:
         return definition
 
     def compile(self, options: ReadOptions | None = None) -> Compiled:
-        """Returns the graph that a scheduler runs; raises InvalidDefinition for an error."""
+        """Returns the graph that a scheduler runs; raises InvalidDefinition for errors."""
         findings = Findings()
         loaded = self.load(options, findings)
         if loaded is None or findings.has_errors:
@@ -244,9 +248,10 @@ class Workflow:
         return Compiled(loaded[1], findings.sorted())
 
     def flow_text(self, options: ReadOptions | None = None) -> str:
-        """Returns the flow.cylc that means the same, which a server keeps and runs.
+        """Returns the workflow as the text of a flow.cylc, which a server can keep and run.
 
-        Raises InvalidDefinition for an error, and for what cannot be written in a flow.cylc.
+        Raises InvalidDefinition if the workflow has errors, or has something that cannot be
+        written in a flow.cylc.
         """
         options = options or _now()
         definition = self.definition(options)
@@ -254,7 +259,7 @@ class Workflow:
         return checked_text(text, definition, options, self._ledger.folder)
 
     def findings(self, options: ReadOptions | None = None) -> list[Finding]:
-        """Returns everything that is wrong or remarkable, worst first."""
+        """Returns all errors, warnings and notes about the workflow, errors first."""
         findings = Findings()
         self.load(options, findings)
         return findings.sorted()

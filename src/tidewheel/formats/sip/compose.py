@@ -136,9 +136,8 @@ def adjusted_compose(root: Node, warnings: Findings) -> Node:
     for entry in root:
         key, value = entry
         if key.text == "version" and not _is_version(value):
-            _warn_dropped(
-                key, "the compose file", "engines know the versions 2 and 3", warnings
-            )
+            why = "engines accept only the versions 2 and 3"
+            _warn_dropped(key, "the compose file", why, warnings)
         elif key.text == "name":
             why = "tidewheel names the containers of a stage itself"
             _warn_dropped(key, "the compose file", why, warnings)
@@ -172,7 +171,7 @@ def _adjusted_service(service: Node, warnings: Findings) -> Node:
             moved += out
             kept.append(entry._replace(value=deploy))
         elif key.text == "build" and has_image:
-            why = "a stage does not build images; it uses the one under image"
+            why = "a stage does not build images; it uses the image that `image` names"
             _warn_dropped(key, "a service", why, warnings)
         elif key.text != "image" and is_null(value) and not value.printed:
             _warn_dropped(key, "a service", "it has no value", warnings)
@@ -327,7 +326,7 @@ def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
         valueless = [one for one in texts if one.text and "=" not in one.text]
     for name in valueless:
         short = name.text[:60]
-        lost = "the container does not get it, not even from the worker"
+        lost = "the container does not get it, not even from the worker's environment"
         seen = f"the variable {short!r} of {what} has no value: {lost}"
         hint = f"write {short}=VALUE, or {short}= for an empty value"
         if isinstance(node, Fields):

@@ -336,9 +336,8 @@ class _Names:
         absent = {key.text: key for key, body in bodies if _texts(body.get("profiles"))}
         if bodies and len(absent) == len(bodies):
             seen = "every service has a profile, so none would run"
-            self.checker.refuse(
-                "compose-service", seen, "remove profiles from one", self.services.position
-            )
+            hint = "remove profiles from at least one service"
+            self.checker.refuse("compose-service", seen, hint, self.services.position)
             return
         hint = "remove profiles"
         needed: set[str] = set()
@@ -461,7 +460,8 @@ class _Names:
             )
             if isinstance(soft, int) and isinstance(hard, int) and soft > hard:
                 seen = (
-                    f"services.{key.text}.ulimits.{name.text} has a soft limit above the hard"
+                    f"services.{key.text}.ulimits.{name.text} has a soft limit above the hard "
+                    "limit"
                 )
                 hint = "write a soft limit of at most the hard limit"
                 self.checker.refuse("compose-value", seen, hint, limit.position)
@@ -472,7 +472,7 @@ class _Names:
             words = ("NONE", "CMD", "CMD-SHELL")
             is_good = isinstance(first, Scalar) and (first.unknown or first.text in words)
             if not is_good:
-                seen = f"services.{key.text}.healthcheck.test begins with another word"
+                seen = f"services.{key.text}.healthcheck.test lacks CMD, CMD-SHELL or NONE"
                 hint = "write a text, or a list that begins with CMD or CMD-SHELL"
                 self.checker.refuse("compose-value", seen, hint, test.position)
 

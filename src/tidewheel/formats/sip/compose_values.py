@@ -201,7 +201,7 @@ def _hosts(path: str, node: Node | None) -> Iterator[ImpossibleValue]:
     for address, position in pairs:
         if address is not None and not _is_address(address):
             seen = f"{path}.extra_hosts has the address {_shown(address)}"
-            hint = f"expected an address such as 10.1.0.7, or {_GATEWAY}: NAME:ADDRESS"
+            hint = f"write NAME:ADDRESS with an address such as 10.1.0.7, or NAME:{_GATEWAY}"
             yield ImpossibleValue(seen, hint, position)
 
 
@@ -237,7 +237,10 @@ def _networks(
         entries = [one for one in node.items if isinstance(one, Scalar)]
     for one in entries:
         if len(entries) > 1 and _is_of_host(one.text, networks.get(one.text)):
-            seen = f"{path} is in the network of the host, {_shown(one.text)}, and in another"
+            seen = (
+                f"{path} is in the network of the host, {_shown(one.text)}, and in another "
+                "network"
+            )
             yield ImpossibleValue(seen, "keep one of them", one.position)
         body = networks.get(one.text)
         given = body.get("name") if isinstance(body, Fields) else None

@@ -190,7 +190,7 @@ DEPENDENCY: Mapping[str, Key] = {
     "value": Key(TEXT, "the id of a stage or of an object", REFUSED),
     "condition": Key(
         TEXT,
-        "the state that it must have reached",
+        "the state that this stage or object must have reached",
         REFUSED,
         choices=(*CONDITION_WORDS, PRESENT),
         read_apart=True,
@@ -207,9 +207,9 @@ RESOURCES: Mapping[str, Mapping[str, Key]] = {
     "nodes": {
         "type": RESOURCE_TYPE,
         "number": Key(COUNT, "how many machines", REFUSED, to="number"),
-        "flavour": Key(TEXT, "their kind", WARNED, to="flavour"),
+        "flavour": Key(TEXT, "the kind of these machines", WARNED, to="flavour"),
         "exclusive": Key(
-            BOOLEAN, "whether nothing else may run on them", REFUSED, to="exclusive"
+            BOOLEAN, "whether nothing else may run on these machines", REFUSED, to="exclusive"
         ),
         "label": Key(TEXT, "the label of the machines in a Swarm", to="label"),
     },

@@ -191,7 +191,7 @@ def _check_on(stage: Stage, definition: SipDefinition, obstacles: Findings) -> N
     source = definition.stage(named.stage)
     if source is not None and not source.is_on:
         seen = f"stage {stage.id} runs for each element from {source.id}, which is switched off"
-        hint = f"give {stage.id} the same when"
+        hint = f"give {stage.id} the same `when` as {source.id}"
         obstacles.error(CODE, seen, hint, stage.elements_position)
 
 

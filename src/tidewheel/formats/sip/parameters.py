@@ -367,8 +367,9 @@ def warn_of_names(
         if different and name not in request:
             same = next(one for one, value in values.items() if value == taken[name])
             given = any(name in source.given_apart(one, request) for one in values)
-            what = f"different {'values' if given else 'defaults'} of {name!r}"
-            seen = f"{same} and {different[0]} have {what}; the definition uses that of {same}"
+            word = "value" if given else "default"
+            what = f"different {word}s of {name!r}; the definition uses the {word} of {same}"
+            seen = f"{same} and {different[0]} have {what}"
             hint = f"give {name} once for all stages, or rename it in one of them"
             place = REQUEST if given else Position(source.folders[different[0]].folder)
             findings.warning("conflicting-defaults", seen, hint, place)

@@ -144,7 +144,7 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
     """Returns the request in a JSON or YAML text, as far as it can be read; else None."""
     if not file_name(file).is_known or file_name(file).is_template:
         seen = f"{file} is not a scheduling block instance"
-        hint = f"it is a file that ends in {', '.join(SUFFIXES)}, and not a template"
+        hint = f"give a file that ends in {', '.join(SUFFIXES)} and is not a template"
         findings.error("sbi-file-kind", seen, hint, Position(file))
         return None
     text = decoded(file, content, findings)
@@ -177,7 +177,7 @@ def _as_version_2(root: Fields, findings: Findings) -> Fields | None:
     changes, lost = Findings(), Findings()
     made = request_2(root, changes, lost)
     if (first := next(iter(lost.sorted()), None)) is not None:
-        seen = f"this version 1 request cannot be read without a doubt: {first.message}"
+        seen = f"this version 1 request cannot be read without loss: {first.message}"
         hint = f"convert it, and check the result: {version_1.convert_command(root)}"
         findings.error(version_1.CODE, seen, hint, first.position)
         return None
@@ -335,7 +335,8 @@ class _Reading:
 
     def _too_many(self, what: str, count: int, most: int, position: Position) -> None:
         message = f"{count} {what}; at most {most} are accepted"
-        self.findings.error("too-many", message, "split it into several", position)
+        hint = "split the instance or the block into several"
+        self.findings.error("too-many", message, hint, position)
 
 
 def _body(fields: Fields, version: str | None) -> dict[str, Any]:

@@ -448,7 +448,10 @@ def _words(node: Node, stage: str, errors: Findings) -> tuple[str, ...] | None:
     if not words or len(words) != len(items) or not words[0].strip():
         where = node.entries[0].value if isinstance(node, Fields) and node.entries else node
         seen = f"the command of stage {stage} is not a list of strings"
-        hint = "write [program, argument, …]; a structure as JSON goes in quotes: '{{ args }}'"
+        hint = (
+            "write [program, argument, …]; to pass a list or a mapping as JSON, put it in "
+            "quotes: '{{ args }}'"
+        )
         errors.error("command-kind", seen, hint, where.position)
         return None
     return tuple(words)

@@ -148,7 +148,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
 
     def other_failure(self, error: Exception, text: str, line: int) -> tuple[str, str, str]:
         if isinstance(error, jinja2.TemplateNotFound):
-            hint = "each file of a SIP workflow stands alone: copy the text into it"
+            hint = "a file of a SIP workflow cannot include another: copy the text into it"
             return "template-include", f"the file {error.name!r} cannot be included", hint
         if isinstance(error, TooManyValues):
             return "template-too-large", str(error), ""

@@ -185,7 +185,7 @@ class _YamlReader:
 
 _ALIAS = (
     "anchors and aliases (&name, *name) are not accepted",
-    "write the value out; a text that begins with & or * needs quotes",
+    "write the value itself at each place; a text that begins with & or * needs quotes",
 )
 _TAG = "remove the tag; a text that begins with ! needs quotes"
 _SEVERAL_DOCUMENTS = (
@@ -249,8 +249,8 @@ def _yaml_advice(text: str, line: int) -> str:
         here, above = _key_column(written) + 1, _key_column(before) + 1
         if here > above and re.fullmatch(r"[ -]*[\w./-]+ *", before):
             return f"if the line before is its key, write a colon there: {before.strip(' -')}:"
-        seen = f"its key begins in column {here}, that of the line before in column {above}"
-        return f"{seen}: keys of one mapping stand exactly below each other"
+        seen = f"the key begins in column {here}, the key of the line before in column {above}"
+        return f"{seen}: all keys of a mapping must begin in the same column"
     return "check indentation, colons and quotes of this line and of the one before it"
 
 

@@ -328,7 +328,7 @@ class _Conversion:
         if is_null(entry.value) or plain_value(entry.value) in ({}, [], ""):
             return
         seen = f"{what} is not carried over"
-        self.findings.warning(LOST, seen, "2.0 has no place for it", entry.key.position)
+        self.findings.warning(LOST, seen, "2.0 has no such key", entry.key.position)
 
 
 _PARAMETERS_HEAD = (

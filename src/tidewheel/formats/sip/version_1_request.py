@@ -144,7 +144,7 @@ class _Request:
         found = part.take("scans")
         if found is None or not isinstance(found.value, Fields):
             return found
-        self._change(found, "scans is a mapping", "it is read as a list of one")
+        self._change(found, "scans is a mapping", "it is read as a list with one element")
         return Entry(found.key, Items((found.value,), found.value.position))
 
     def _blocks(self, part: _Part) -> Entry | None:
@@ -230,12 +230,13 @@ class _Request:
             if name in _REMARKS:
                 self._change(entry, f"{what} has {name!r}", "it has no effect in a request")
             else:
-                self._lose(entry, f"{what} has the key {name!r}", "2.0 has no place for it")
+                self._lose(entry, f"{what} has the key {name!r}", "2.0 has no such key")
 
     def _renamed(self, entry: Entry | None, name: str, shown: str = "") -> Entry | None:
         if entry is None or entry.key.text == name:
             return entry
-        self._change(entry, f"{entry.key.text!r} is another name", f"write {shown or name}")
+        seen = f"{entry.key.text!r} is not the name of this key in 2.0"
+        self._change(entry, seen, f"write {shown or name}")
         return _entry(name, entry.value, entry.key.position)
 
     def _change(self, entry: Entry, seen: str, hint: str) -> None:

@@ -105,7 +105,8 @@ class Rewriter:
         if name in _SAME:
             return written
         if self._is_compose:
-            self._report(line, f"{written}, empty in version 1, which is now a parameter")
+            what = f"{written}, which was empty in version 1 and is a parameter in 2.0"
+            self._report(line, what)
         default = _default(after)
         if self.parameters.get(name) is None:
             self.parameters[name] = default

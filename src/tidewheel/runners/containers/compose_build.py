@@ -115,7 +115,7 @@ def _read(text: str, what: str) -> Document:
         raise BadStage(f"{what} is not YAML: {_where(error)}") from None
     except RecursionError:
         raise BadStage(
-            f"{what} is nested too deeply; up to {DEPTH_MAX} levels are read"
+            f"{what} is nested too deeply; at most {DEPTH_MAX} levels are accepted"
         ) from None
     if not isinstance(document, dict):
         raise BadStage(f"{what} is not a mapping; expected one with services")
@@ -135,7 +135,8 @@ def _check_size(root: yaml.Node) -> None:
             )
         if depth > DEPTH_MAX:
             raise BadStage(
-                f"the compose file is nested too deeply; {DEPTH_MAX} levels are read"
+                "the compose file is nested too deeply; "
+                f"at most {DEPTH_MAX} levels are accepted"
             )
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
@@ -280,9 +281,9 @@ def _trouble(found: list[Any] | None, *, is_swarm: bool) -> str:
         return ""
     scope, is_attachable = found
     if is_swarm and scope != "swarm":
-        return "is of one engine, and services of a Swarm cannot join it"
+        return "belongs to a single engine, and services of a Swarm cannot join it"
     if not is_swarm and scope == "swarm" and not is_attachable:
-        return "is of a Swarm, and was made without --attachable"
+        return "belongs to a Swarm, and was made without --attachable"
     return ""
 
 
@@ -312,7 +313,8 @@ async def resolve(
     }
     if not services:
         raise BadStage(
-            "every service of the compose file has a profile; remove it from at least one"
+            "every service of the compose file has a profile; remove the profile from at least "
+            "one service"
         )
     return document
 
@@ -368,7 +370,9 @@ def _ground(assignment: Assignment, project: str, cli: Cli, home: Path | None) -
 def _check_shape(document: Document, project: str) -> None:
     services = document["services"]
     if len(services) > SERVICES_MAX:
-        raise BadStage(f"the stage has {len(services)} services; up to {SERVICES_MAX} are run")
+        raise BadStage(
+            f"the stage has {len(services)} services; at most {SERVICES_MAX} are accepted"
+        )
     for name, service in services.items():
         if not service.get("image"):
             raise BadStage(f"service {name} has no image; name the image that it runs")

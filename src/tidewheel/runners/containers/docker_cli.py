@@ -168,7 +168,7 @@ class Cli:
             check=False,
         )
         if asked.returncode != 0:
-            accepted = "docker-compose on the PATH, or the plugin `docker compose`, beside it"
+            accepted = "docker-compose on the PATH, or docker with the plugin `docker compose`"
             raise BadSetting("runner", runner, accepted)
 
     async def ask(self, *arguments: str) -> str:

@@ -420,7 +420,7 @@ class SwarmEngine(Engine):
         troubles = swarm_keys.swarm_troubles(document)
         if wrong := swarm_keys.refused(troubles):
             told = "; ".join(one.message for one in wrong[:FINDINGS_SHOWN_MAX])
-            raise BadStage(f"no Swarm runs the compose file: {told}")
+            raise BadStage(f"a Swarm cannot run the compose file: {told}")
         labels = placement.asked_labels(document, spec)
         nodes = await self._nodes() if any(one.value is None for one in labels) else []
         found = [placement.constraints_of(label, nodes) for label in labels]

@@ -483,7 +483,7 @@ class EngineJob:
 def away_words(away: EngineAway) -> str:
     """Returns what a worker is told of an engine that does not answer."""
     words = str(away).rstrip(".?")  # docker asks whether its daemon is running
-    return f"{words}. Stages are given back until that is fixed"
+    return f"{words}. Until this is fixed, stages go back to their queue"
 
 
 def read_end(directory: Path) -> End | None:

@@ -234,12 +234,16 @@ def made_by_swarm(document: object) -> str:
     """Says what of a compose file only a Swarm makes, for a stage that one node may run; "" if
     an engine makes all of it."""
     if overlays := own_overlays(document):
-        return f"overlays, such as the network {overlays[0]}; else leave out driver:"
+        return (
+            f"overlays, such as the network {overlays[0]}; to run on one engine, leave out "
+            "driver:"
+        )
     for service in _services(document) if isinstance(document, dict) else ():
         ports = published_ports({"services": {"": service}})
         if ports and replicas(service) > 1:
             return (
-                f"one port for several replicas, such as {ports[0]}; else leave out its number"
+                f"one port for several replicas, such as {ports[0]}; to run on one engine, "
+                "leave out the number of the port"
             )
     return ""
 

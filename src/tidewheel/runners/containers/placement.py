@@ -152,8 +152,8 @@ def place(document: dict[str, Any], constraints: Sequence[str]) -> None:
         every = list(dict.fromkeys([*constraints_in(service), *constraints]))
         if (two := contradiction(every)) is not None:
             raise BadStage(
-                f"service {name}: no node can be {two[0]!r} and {two[1]!r}; remove one of the "
-                "constraints, or the label of the stage"
+                f"service {name}: no node can meet both {two[0]!r} and {two[1]!r}; remove one "
+                "of the constraints, or the label of the stage"
             )
         if every:
             deploy = service["deploy"] = dict(service.get("deploy") or {})

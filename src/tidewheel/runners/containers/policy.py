@@ -145,7 +145,7 @@ def _nested(paths: list[str]) -> Iterator[Denied]:
         for outer in sources:
             if inner != outer and is_below(inner, outer):
                 seen = f"the mount {inner} lies inside the mount {outer}"
-                why = "a container could put a link in its place; mount one of them"
+                why = "a container could put a link in its place; mount only one of them"
                 yield Denied("bind-mounts", seen, why)
 
 
@@ -255,20 +255,26 @@ SERVICE_RULES: Mapping[str, _Rule] = {
     "userns_mode": _Rule("host-userns", bool, "its root would be root of the host"),
     "uts": _Rule("host-userns", _is_host, "it could rename the host"),
     "cgroup": _Rule("host-userns", _is_host, "it would see the cgroups of the host"),
-    "cgroup_parent": _Rule("host-userns", bool, "it would leave the limits set for containers"),
+    "cgroup_parent": _Rule(
+        "host-userns", bool, "it would escape the limits that are set for containers"
+    ),
     "cap_add": _Rule("cap-add", bool, "it would have powers over the kernel"),
     "devices": _Rule("devices", bool, "it would reach devices of the host"),
     "device_cgroup_rules": _Rule("devices", bool, "it would reach devices of the host"),
     "gpus": _Rule("devices", bool, "it would reach devices of the host"),
-    "security_opt": _Rule("security-opt", _is_risky_option, "it would be confined less"),
+    "security_opt": _Rule(
+        "security-opt", _is_risky_option, "it would be isolated less from the host"
+    ),
     "sysctls": _Rule("sysctls", bool, "it would change parameters of the kernel"),
     "volumes_from": _Rule("volumes-from", bool, "it would reach files of other containers"),
     "external_links": _Rule("external", bool, "it would reach containers of others"),
     "build": _Rule("build", bool, "an image would be built on the host; name a built image"),
-    "extends": _Rule("files", bool, "files of the host would be read; write it out"),
+    "extends": _Rule(
+        "files", bool, "files of the host would be read; copy their text into this file"
+    ),
     "env_file": _Rule("files", bool, "files of the host would be read; use environment"),
     "label_file": _Rule("files", bool, "files of the host would be read; use labels"),
-    "runtime": _Rule("runtime", bool, "another runtime may confine it less"),
+    "runtime": _Rule("runtime", bool, "another runtime may isolate it less"),
     "credential_spec": _Rule("files", bool, "files of the host would be read"),
     "oom_kill_disable": _Rule("privileged", bool, "it could take all memory of the host"),
     "oom_score_adj": _Rule(
@@ -358,7 +364,7 @@ def _resources(services: Mapping[str, Service], *, is_swarm: bool) -> Iterator[D
     containers = sum(replicas(service or {}) for service in services.values())
     if containers > CONTAINERS_MAX:
         seen = f"{containers} containers"
-        yield Denied("limits", seen, f"a stage may have {CONTAINERS_MAX} on one host")
+        yield Denied("limits", seen, f"a stage may have at most {CONTAINERS_MAX} on one host")
     for name, service in services.items():
         for seen, amount, most in _amounts(service or {}):
             if not 0 < amount <= most:
@@ -452,9 +458,8 @@ def early_denials(document: Mapping[str, Any]) -> list[Denied]:
     """Returns what must be allowed before docker-compose may read the author's text."""
     found = []
     if document.get("include"):
-        found.append(
-            Denied("files", "include", "files of the host would be read; write it out")
-        )
+        why = "files of the host would be read; copy their text into this file"
+        found.append(Denied("files", "include", why))
     for name, service in document["services"].items():
         for key, value in service.items():
             rule = SERVICE_RULES.get(key)
@@ -482,7 +487,9 @@ def _service(name: str, service: Service) -> Iterator[Denied]:
         elif key not in HARMLESS and not key.startswith("x-"):
             seen = f"service {name}: {key}"
             yield Denied(
-                "", seen, "tidewheel does not know whether this key stays inside the container"
+                "",
+                seen,
+                "tidewheel does not know whether this key has effects outside the container",
             )
     resources = (service.get("deploy") or {}).get("resources") or {}
     if (resources.get("reservations") or {}).get("devices"):
@@ -519,7 +526,7 @@ def _networks(networks: Mapping[str, Any], ground: HostFolders) -> Iterator[Deni
         # An engine makes a route to whatever address is named, also where the host has one.
         if ipam.get("config") or ipam.get("options") or own_driver:
             seen = f"network {name}: ipam"
-            why = "its addresses could take those of the host's own networks"
+            why = "it could take over addresses of the host's own networks"
             yield Denied("host-network", seen, why)
 
 

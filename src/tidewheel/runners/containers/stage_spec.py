@@ -82,7 +82,7 @@ def read_stage_spec(spec: str) -> StageSpec:
     size = len(compose.encode(errors="replace"))
     if size > COMPOSE_BYTES_MAX:
         raise BadStage(
-            f"the compose file has {size} bytes; at most {COMPOSE_BYTES_MAX} are read"
+            f"the compose file has {size} bytes; at most {COMPOSE_BYTES_MAX} are accepted"
         )
     rest = {key: value for key, value in fields.items() if key not in OWN_KEYS}
     labels, constraints = _node(fields.get("node"))
@@ -103,7 +103,7 @@ def _network_names(given: object) -> tuple[str, ...]:
     good = [one for one in names if isinstance(one, str) and _STAGE_NAME.fullmatch(one)]
     if not 0 < len(names) <= NETWORK_NAMES_MAX or len(good) < len(names):
         raise BadStage(
-            f'"{NETWORK_KEY}" of the spec is accepted as a list of 1 to {NETWORK_NAMES_MAX} '
+            f'"{NETWORK_KEY}" of the spec must be a list of 1 to {NETWORK_NAMES_MAX} '
             "names of the stage"
         )
     return tuple(good)
@@ -116,7 +116,7 @@ def _environment(given: object) -> dict[str, str]:
     told = {name: value for name, value in pairs.items() if isinstance(value, str)}
     if len(told) < len(pairs) or not all(map(_VARIABLE.fullmatch, told)):
         raise BadStage(
-            '"environment" of the spec is accepted as {"NAME": "VALUE"}: names of letters, '
+            '"environment" of the spec must be {"NAME": "VALUE"}: names of letters, '
             "digits and _, values as texts"
         )
     require_no_secrets(told)
@@ -152,7 +152,9 @@ def _node(node: object) -> tuple[list[NodeLabel], list[str]]:
             )
     if len(meant) + len(given) > CONSTRAINTS_MAX:
         count = len(meant) + len(given)
-        raise BadStage(f"the node has {count} constraints; at most {CONSTRAINTS_MAX} are")
+        raise BadStage(
+            f"the node has {count} constraints; at most {CONSTRAINTS_MAX} are accepted"
+        )
     return labels, given
 
 

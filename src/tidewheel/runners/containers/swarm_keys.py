@@ -60,9 +60,9 @@ def _is_other_network(value: object) -> bool:
 
 
 _UNKNOWN = "a Swarm does not know this key"
-_DROPPED = "a Swarm leaves it out"
-_POWERS = "a Swarm leaves it out, and its containers have fewer powers"
-_CONFINED = "a Swarm leaves it out, and its containers are confined otherwise"
+_DROPPED = "a Swarm ignores this key"
+_POWERS = "a Swarm ignores this key, and its containers have fewer powers"
+_CONFINED = "a Swarm ignores this key, and isolates its containers differently"
 REMOVE = "remove it"
 
 # Without these a container is not what its file says, so that no Swarm is to run it.
@@ -75,7 +75,9 @@ REFUSED: Mapping[str, _Rule] = {
     **dict.fromkeys(("cgroup_parent", "security_opt", "userns_mode"), _Rule(bool, _CONFINED)),
     **dict.fromkeys(("ipc", "pid"), _Rule(_is_shared, _DROPPED)),
     "external_links": _Rule(bool, _DROPPED),
-    "network_mode": _Rule(_is_other_network, "a Swarm leaves it out and gives another network"),
+    "network_mode": _Rule(
+        _is_other_network, "a Swarm ignores this key and uses another network"
+    ),
 }
 # Without these, which tune a container on one engine, it runs as well, or nearly.
 LEFT_OUT = (
@@ -128,7 +130,7 @@ def _service(path: Path, service: Mapping[str, Any]) -> Iterator[SwarmTrouble]:
                 (*path, key), True, f"{_named((*path, key))}: {rule.why}", REMOVE
             )
         elif key in LEFT_OUT:
-            seen = f"{_named((*path, key))}: {_UNKNOWN}, which is left out"
+            seen = f"{_named((*path, key))}: {_UNKNOWN} and ignores it"
             yield SwarmTrouble((*path, key), False, seen, REMOVE)
 
 
@@ -141,16 +143,20 @@ def _ordered(path: Path, service: Mapping[str, Any]) -> Iterator[SwarmTrouble]:
     late = [one for one in conditions if one != _STARTED]
     if late:
         seen = f"{_named(place)} waits for {late[0]}: a Swarm starts all services at once"
-        yield SwarmTrouble(place, True, seen, "make a stage of each, one after the other")
+        hint = "make a separate stage of each service, one after the other"
+        yield SwarmTrouble(place, True, seen, hint)
     elif given:
         seen = f"{_named(place)}: a Swarm starts all services at once"
-        hint = "have the service wait for the other itself, or make a stage of each"
+        hint = (
+            "let the service itself wait for the other service, or make a separate stage of "
+            "each service"
+        )
         yield SwarmTrouble(place, False, seen, hint)
     for link in service.get("links") or ():
         other, _, alias = str(link).partition(":")
         if alias and alias != other:
             seen = (
-                f"{_named((*path, 'links'))}: a Swarm leaves it out, so no service is found "
+                f"{_named((*path, 'links'))}: a Swarm ignores this key, so no service is found "
                 f"as {alias}"
             )
             hint = f"give {other} the alias {alias} in a network: networks.NAME.aliases"
@@ -203,7 +209,7 @@ def _placed(
             )
             yield SwarmTrouble(place, True, seen, hint)
     if (two := contradiction([*own, *constraints])) is not None:
-        seen = f"{_named(path)}: no node can be {two[0]!r} and {two[1]!r}"
+        seen = f"{_named(path)}: no node can meet both {two[0]!r} and {two[1]!r}"
         hint = "remove one of the constraints, or the label of the stage"
         yield SwarmTrouble(place, True, seen, hint)
 

@@ -156,8 +156,8 @@ def call_run(
             may_repeat = isinstance(error, NOBODY_THERE) or can_be_said_twice
             if not may_repeat or time.monotonic() >= give_up_at:
                 raise Unavailable(
-                    f"the worker of this job does not answer ({error}); look whether it was "
-                    "done (tidewheel show --history), and try again"
+                    f"the worker of this job does not answer ({error}); check whether the "
+                    "request was carried out (tidewheel show --history) before you repeat it"
                 ) from error
             time.sleep(KNOCK_SECONDS)
     if "refused" in answer:

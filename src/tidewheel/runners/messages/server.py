@@ -95,7 +95,7 @@ class Speaker:
             )
         if self.heard_bytes + size > MESSAGES_BYTES_MAX:
             most = MESSAGES_BYTES_MAX // 1024**2
-            raise Refused(f"the messages of one attempt have at most {most} MiB together")
+            raise Refused(f"all messages of one attempt together may have at most {most} MiB")
         try:
             client.append(self.directory, message)
         except OSError:
@@ -273,7 +273,7 @@ class MessageServer:
                 except ValueError:
                     # What follows is the rest of a line that was never read: hang up.
                     most = self.message_bytes_max
-                    await _answer(writer, refusal(f"a message has up to {most} bytes"))
+                    await _answer(writer, refusal(f"the message has more than {most} bytes"))
                     return
             if not line:
                 return
@@ -306,7 +306,8 @@ class MessageServer:
     async def _call(self, speaker: Speaker, call: dict[str, object]) -> dict[str, object]:
         if self._calls is None or speaker.caller is None:
             raise Refused(
-                "this job belongs to no run, and only a run answers calls; it may send messages"
+                "this job belongs to no run, and only jobs of a run may send calls; this job "
+                "may only send messages"
             )
         return await self._calls(speaker.caller, call)
 
@@ -361,7 +362,7 @@ def _check(text: object, output: object, progress: object, values: object) -> No
         if not number or not 0 <= progress <= 1:  # type: ignore[operator]
             raise Refused('"progress" must be a number from 0 to 1')
     if not text and output is None and progress is None and values is None:
-        raise Refused('a message has a "text", an "output", "values" or a "progress"')
+        raise Refused('the message is empty: give "text", "output", "values" or "progress"')
 
 
 def refusal(why: str, code: str = "refused") -> Answer:

@@ -101,7 +101,8 @@ class FunctionServer:
         except OSError as error:
             os.close(reader)
             os.close(writer)
-            self._tell(int(str(request["call"])), {"failed": f"no process for it: {error}"})
+            failed = f"no process could be started for it: {error}"
+            self._tell(int(str(request["call"])), {"failed": failed})
             return
         if pid == 0:
             os.close(self._ask)

@@ -22,15 +22,15 @@ from tidewheel.runners.sanitize import storable
 
 
 class Abort(Exception):
-    """Ends a handler and fails its task for good: no retry can fix what went wrong.
-
-    ``code`` and ``args`` are kept with the error of the attempt, for programs.
+    """Raise this in a handler to end it and to let its task fail without a retry:
     ``raise Abort("the order was withdrawn", code="withdrawn", args={"order": 7})``.
+
+    ``code`` and ``args`` are stored with the error of the attempt, for programs.
     """
 
     def __init__(
         self,
-        description: str = "the handler gave the task up",
+        description: str = "the handler aborted the task",
         *,
         code: str = "abort",
         args: Mapping[str, object] | None = None,

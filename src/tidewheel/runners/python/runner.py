@@ -80,7 +80,7 @@ class Handler:
 
 
 class Handlers:
-    """Holds functions by the names under which tasks ask for them.
+    """Holds Python functions by the names that tasks use to ask for them.
 
         from tidewheel import Handlers
 
@@ -93,22 +93,23 @@ class Handlers:
             job.progress(0.5)
             return {"pixels": 640 * 480}
 
-    A worker is given them: ``tidewheel worker --handlers FILE:handlers``, or ``Worker``.
+    Give them to a worker: ``tidewheel worker --handlers FILE:handlers``, or
+    ``Worker(handlers=handlers)``.
     """
 
     def __init__(self) -> None:
         self._by_name: dict[str, Handler] = {}
 
     def register(self, name: str = "") -> Callable[[Function], Function]:
-        """Registers the decorated function as the handler ``name``, which tasks may ask for;
-        without a name the function's own is taken.
+        """Registers the decorated function as the handler ``name``, which tasks may ask for.
+        Without ``name``, the name of the function is used.
 
-        It is called with the task's ``spec`` and a JobContext; an ``async def`` runs in the
-        worker's loop, another function in a thread. What it returns (JSON, 64 KiB) are the
-        task's values, for the tasks that need it. If it raises, the attempt has failed, and
-        the task is tried again while retries are left, unless it raises Abort. What it prints
-        is in the task's log.
-        Raises BadSetting for a name that is taken, or none.
+        The function is called with the task's ``spec`` and a JobContext. An ``async def`` runs
+        in the worker's event loop, any other function in a thread. What the function returns
+        (JSON, up to 64 KiB) are the task's values, for later tasks. If it raises an exception,
+        the attempt has failed; the task is tried again while retries are left, unless the
+        exception is Abort. What the function prints is in the task's log.
+        Raises BadSetting if the name is taken, not valid or missing.
         """
         if not isinstance(name, str):
             raise BadSetting("handler", name, 'a name: @handlers.register("resize")')
@@ -133,7 +134,7 @@ class Handlers:
 
     @property
     def names(self) -> frozenset[str]:
-        """Returns the names of handlers for which a worker may claim tasks."""
+        """Returns the names of all registered handlers."""
         return frozenset(self._by_name)
 
     def find(self, name: str | None) -> Handler | None:
@@ -196,17 +197,19 @@ class JobInputs(dict[str, dict[str, object]]):
     def __missing__(self, task_id: str) -> dict[str, object]:
         there = ", ".join(map(repr, self)) or "none"
         raise KeyError(
-            f"no values of task {task_id!r}: this task does not need it, it returned none, or "
-            f"it is in a queue that this worker may not see; there are values of: {there}"
+            f"no values of task {task_id!r}: your task does not depend on {task_id!r}, "
+            f"{task_id!r} returned no values, or {task_id!r} is in a queue that this worker "
+            f"may not see; there are values of: {there}"
         )
 
 
 @dataclass(slots=True, eq=False)
 class JobContext:
-    """Tells a handler about its job and hears from it; any thread may call every method.
+    """Describes the job of a handler, and takes the handler's reports about it. Any thread may
+    call every method.
 
-    It is the second argument of a handler. ``job.task`` is the task: ``id``, ``name``,
-    ``queue``, ``attempt``, ``priority``.
+    It is the second argument of a handler. ``job.task`` is the task, with ``id``, ``name``,
+    ``queue``, ``attempt`` and ``priority``.
     """
 
     task: Claimed  # that the handler executes
@@ -222,16 +225,17 @@ class JobContext:
 
     @property
     def inputs(self) -> JobInputs:
-        """Returns the values of the tasks that this one needs, by their ids: what a handler
-        returned, or a job wrote to ``$TIDEWHEEL_OUTPUTS``. Those that told none are left out.
+        """Returns the values of the tasks that this task needs, by their ids: what a handler
+        returned, or a job wrote to ``$TIDEWHEEL_OUTPUTS``. Tasks without values are left out.
         """
         if self._inputs is None:
             self._inputs = JobInputs(json.loads(self._inputs_text or "{}"))
         return self._inputs
 
     def value(self, name: str, value: object) -> None:
-        """Sets a value that the task hands to those after it, beside what the handler returns;
-        both are stored with the success. Raises BadValues for one that cannot be stored."""
+        """Sets a value that the task passes to later tasks, in addition to what the handler
+        returns; both are stored if the task succeeds. Raises BadValues if the value cannot be
+        stored."""
         if not name:
             raise BadValues("a value has a name, which is a text")
         # As it is now: what is changed later is not meant.
@@ -243,7 +247,7 @@ class JobContext:
 
     @property
     def values(self) -> dict[str, object]:
-        """Returns the values that were set."""
+        """Returns the values that ``value`` has set."""
         return self._values
 
     @property
@@ -253,13 +257,13 @@ class JobContext:
 
     @property
     def directory(self) -> Path:
-        """Returns a directory for this attempt alone, which is made when first asked for."""
+        """Returns the directory of this attempt; it is created when you first ask for it."""
         directory = self._directory()
         make_private_directory(directory)
         return directory
 
     def progress(self, value: float) -> None:
-        """Reports how far the work is, from 0 to 1; raises ValueError for another number."""
+        """Reports how far the work is; raises ValueError if the number is not from 0 to 1."""
         if not 0 <= value <= 1:
             raise ValueError(f"progress is {value!r}; expected 0 to 1")
         if self._reports is not None:
@@ -272,8 +276,8 @@ class JobContext:
     def output(
         self, name: str, text: str = "", *, values: Mapping[str, object] | None = None
     ) -> None:
-        """Announces an output; tasks that need it may run from now on, and find the values
-        among their inputs. Raises BadValues for some that cannot be stored."""
+        """Announces an output: tasks that need it may run from now on, and find ``values``
+        among their inputs. Raises BadValues if the values cannot be stored."""
         finding = name_finding("output", name)
         if finding is not None:
             raise ValueError(finding)
@@ -293,11 +297,13 @@ class JobContext:
 
     def should_stop(self) -> bool:
         """Says whether the handler was asked to end: by ``cancel``, by the task's time limit,
-        or because its worker stops. A function that does not look is given up in the end."""
+        or because its worker stops. If a function does not end in time, its attempt fails: the
+        function goes on in the worker, but its result is ignored."""
         return self._stop.asked
 
     def wait_for_stop(self, seconds_max: float) -> bool:
-        """Waits in a thread, at most so long; returns whether the handler was asked to end."""
+        """Waits in a thread, at most ``seconds_max`` seconds, until the handler is asked to
+        end; returns whether it was asked."""
         return self._stop.wait(seconds_max)
 
     async def stopped(self) -> None:

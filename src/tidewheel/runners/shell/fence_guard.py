@@ -140,7 +140,7 @@ class Fence:
         process = processes.identify(guard.pid)
         assert process is not None, "a child keeps its pid until it is reaped"
         if processes.watch(process, lambda: self._replace(guard)) is None:
-            raise OSError("the keeper of fenced jobs does not stay alive")
+            raise OSError("the process that guards fenced jobs ended at once")
 
     def _replace(self, guard: subprocess.Popen[bytes]) -> None:
         """Replaces a guard that was killed or does not read; the jobs need one at once."""

@@ -40,8 +40,8 @@ _REFUSED = {
     "--wrap": "leave it out: the command is the script",
     "--clusters": "run a worker on the other cluster",
     "-M": "run a worker on the other cluster",
-    "hetjob": "parts of different kinds are not supported; write a task for each",
-    "packjob": "parts of different kinds are not supported; write a task for each",
+    "hetjob": "heterogeneous jobs are not supported; write a task for each part",
+    "packjob": "heterogeneous jobs are not supported; write a task for each part",
 }
 
 

@@ -314,7 +314,7 @@ class SlurmWatch:
             try:
                 await self.run_once()
             except Exception as error:  # a mistake of ours must not leave jobs unwatched
-                self.tell_trouble(f"Slurm's jobs could not be looked at: {error!r}")
+                self.tell_trouble(f"the state of Slurm's jobs could not be read: {error!r}")
                 self._is_silent = True
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._rest_seconds()):

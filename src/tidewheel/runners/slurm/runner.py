@@ -252,5 +252,6 @@ def _earlier_directories(assignment: Assignment) -> Iterator[Path]:
 
 def _unable(error: Exception) -> RunnerUnable:
     return RunnerUnable(
-        f"no job can be handed to Slurm: {error}. Tasks are given back until it answers"
+        f"no job can be handed to Slurm: {error}. Until Slurm answers, tasks go back to their "
+        "queue"
     )

@@ -61,7 +61,8 @@ _READS = Needs(READ, _asked)
 @ROUTES.add(
     "GET /events",
     _READS,
-    "Server-sent events: task, run, resync; ids for Last-Event-ID.",
+    "Server-sent events of the kinds task, run and resync; to continue, send the id of the "
+    "last event as Last-Event-ID.",
     str,
     query=EventsQuery,
     media_type=EventStream.media_type,
@@ -118,7 +119,7 @@ RETRY_MS = 1000
 @CHANNEL_ROUTES.add(
     "GET /workers/{id}/channel",
     Needs(WORKER, no_name, worker=lambda call: call.path["id"]),
-    "Server-sent events for a worker: cancel, at once; wake, when there may be work.",
+    "Server-sent events for a worker: cancel is sent at once, wake when there may be work.",
     str,
     media_type="text/event-stream",
 )

@@ -169,7 +169,12 @@ def _sampling(sample: Callable[[Any], UsageSample]) -> Handler:
 
 
 for _name, _body, _handler, _says in (
-    ("time_started", StartIn, _reporting(lambda _: {"started": True}), "The work has begun."),
+    (
+        "time_started",
+        StartIn,
+        _reporting(lambda _: {"started": True}),
+        "Report that the work has begun.",
+    ),
     (
         "report_memory_usage",
         MemoryIn,
@@ -214,7 +219,7 @@ class StatisticsQuery(In):
 
 StatisticsOut = answer(
     "StatisticsOut",
-    "The statistics of the newest 10,000 attempts that are over and the caller may see.",
+    "The statistics of attempts that have ended: the newest 10,000 that the caller may see.",
     all=Statistics,
     groups=dict[str, Statistics],
 )
@@ -223,7 +228,8 @@ StatisticsOut = answer(
 @STATISTICS_ROUTES.add(
     "GET /statistics",
     READS,
-    "How attempts ended, waited, ran, and what they used; by=queue or by=name groups.",
+    "How attempts ended, how long they waited and ran, and what they used; by=queue or "
+    "by=name groups them.",
     StatisticsOut,
     query=StatisticsQuery,
 )
@@ -247,7 +253,7 @@ def _told(found: list[EndedAttempt], by: str | None) -> object:
 @STATISTICS_ROUTES.add(
     "GET /tasks/{id}/statistics",
     _READS_TASK,
-    "The same for the attempts of tasks with this one's name in its queue.",
+    "The statistics of the attempts of all tasks with the name and the queue of this task.",
     StatisticsOut,
 )
 async def of_one(call: Call) -> object:

@@ -47,7 +47,8 @@ class ChunkQuery(In):
 
 LogSizeOut = answer(
     "LogSizeOut",
-    "The size of the file now: send from there on; if it is full, send no more.",
+    "The present size of the file: send the next part from this offset; if the file is full, "
+    "send no more.",
     size=int,
     full=bool,
 )
@@ -122,7 +123,7 @@ async def _require_attempt(call: Call, task: Task, query: ChunkQuery) -> None:
 @ROUTES.add(
     "GET /home",
     Needs(WORKER, no_name),
-    "Which folder this server keeps logs in, for workers that may share it.",
+    "The id of the folder in which this server stores logs, for workers that may share it.",
     HomeOut,
 )
 async def home(call: Call) -> object:
@@ -181,7 +182,7 @@ class WordsIn(In):
 @ROUTES.add(
     "POST /tasks/{id}/token",
     REPORTS,
-    "A token for the job of this attempt: its messages, its task, its run.",
+    "A token for the job of this attempt: for requests about its messages, task and run.",
     AttemptTokenOut,
     body=HolderIn,
     audited=False,  # it is good for what the attempt does, and in its place
@@ -199,7 +200,8 @@ async def give_token(call: Call) -> object:
 @ROUTES.add(
     "POST /tasks/{id}/messages",
     Needs(WORKER, queue_of_task, job=own_task),
-    "What a job reports, with the token of its attempt.",
+    "Report a message, an output, values or the progress of a job, with the token of its "
+    "attempt.",
     HeardOut,
     body=WordsIn,
     audited=False,  # in the outputs of the task
@@ -221,7 +223,7 @@ async def hear(call: Call) -> object:
             ]
         )
     if not form.text and form.output is None and form.progress is None and values is None:
-        raise BadRequest(["a message has a text, an output, values or a progress"])
+        raise BadRequest(["the message is empty: give text, output, values or progress"])
     if form.output is not None:
         if finding := name_finding("output", form.output):
             raise BadRequest([finding])
@@ -256,7 +258,8 @@ def _check_declared(task: Task, output: str) -> None:
 ROUTES.add(
     "POST /job/messages",
     Needs(WORKER, no_name, job=any_job),
-    "The same, for the job whose token is sent: the job need not know the id of its task.",
+    "Report as in POST /tasks/ID/messages, for the job whose token is sent: the job need not "
+    "know the id of its task.",
     HeardOut,
     body=WordsIn,
     audited=False,

@@ -192,7 +192,8 @@ ClaimsOut = answer(
 @ROUTES.add(
     "POST /queues/{queue}/claim",
     Needs(WORKER, queue_of_path, worker=worker_of_body),
-    "Up to n tasks, the oldest of the highest priority; wait_s waits for some.",
+    "Claim up to n tasks: highest priority first, then oldest first. If there is none, wait up "
+    "to wait_s seconds.",
     ClaimsOut,
     body=ClaimIn,
     audited=False,  # in the history of each task
@@ -286,7 +287,9 @@ async def queues_served(call: Call) -> Iterable[Name]:
     for one in wanted:
         if is_pattern(one) and not covers_served(call.grant.names, one):
             its = ", ".join(call.grant.names)
-            raise NotAllowed(f"this token is not for all queues {one!r}; it is for {its}")
+            raise NotAllowed(
+                f"this token is not for all queues that match {one!r}; it is for {its}"
+            )
     return [queue_name(one) for one in wanted if not is_pattern(one)]
 
 
@@ -364,7 +367,7 @@ ROUTES += routes_of([ORPHANS], {"orphans": orphans})
 @ROUTES.add(
     "POST /tasks/{id}/adopt",
     REPORTS,
-    "Take over the lease of a worker that died; the attempt stays.",
+    "Take over the lease of a worker that died; the attempt stays the same.",
     out_type(Claimed),
     body=AdoptIn,
     audited=False,  # in the history of the task

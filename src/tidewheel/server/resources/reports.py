@@ -337,12 +337,18 @@ _finish = _telling(lambda form: {"end": _end(form)})
 _yield = _telling(lambda _: {"end": End(ending=Ending.YIELDED)})
 for _name, _body, _handler, _answers, _says in (
     ("claim", ClaimTaskIn, claim, out_type(Claimed), "Lease this task."),
-    ("started", HolderIn, _started, StatusOut, "The work has begun."),
+    ("started", HolderIn, _started, StatusOut, "Report that the work has begun."),
     ("heartbeat", BeatIn, heartbeat, BeatOut, "Extend the lease; 409 if it is lost."),
-    ("outputs", MessagesIn, _outputs, StatusOut, "Messages and outputs, numbered."),
-    ("usage", SamplesIn, _usage, StatusOut, "What the work used."),
-    ("finish", FinishIn, _finish, StatusOut, "How the attempt ended."),
-    ("yield", HolderIn, _yield, StatusOut, "Give the task back at once."),
+    ("outputs", MessagesIn, _outputs, StatusOut, "Report messages and outputs, numbered."),
+    (
+        "usage",
+        SamplesIn,
+        _usage,
+        StatusOut,
+        "Report how much memory, CPU and GPU the work used.",
+    ),
+    ("finish", FinishIn, _finish, StatusOut, "Report how the attempt ended."),
+    ("yield", HolderIn, _yield, StatusOut, "Give the task back to its queue at once."),
 ):
     # What they change is in the history and the attempts of the task, not in the audit.
     _route = ROUTES.add(
@@ -358,7 +364,7 @@ _OWN_LEASES = Needs(WORKER, no_name, worker=worker_of_body)
 @ROUTES.add(
     "POST /heartbeats",
     _OWN_LEASES,
-    "Extend all leases of a worker; one answer each: go_on, cancel or lost.",
+    "Extend all leases of a worker; the answer for each lease is go_on, cancel or lost.",
     BeatsOut,
     body=BeatsIn,
     audited=False,
@@ -377,7 +383,7 @@ async def heartbeats(call: Call) -> object:
 @ROUTES.add(
     "POST /reports",
     _OWN_LEASES,
-    "Reports about attempts of a worker; one answer to each, in order.",
+    "Send reports about attempts of a worker; each report has an answer, in the same order.",
     ReportsOut,
     body=ReportsIn,
     audited=False,

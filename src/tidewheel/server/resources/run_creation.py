@@ -164,7 +164,7 @@ async def _run_unless_served(call: Call) -> Iterable[Name]:
 @ROUTES.add(
     f"GET {RUN}/definition",
     replace(READS_RUN, names=_run_unless_served),
-    "What the run runs: its text and files, or one file.",
+    "The definition of a run: its text and files, or one file.",
     DefinitionOut,
     query=DefinitionQuery,
 )
@@ -226,15 +226,18 @@ def _definition_findings(form: RunIn) -> list[str]:
     if form.flow is None and form.definition is None:
         if not form.workflow:
             return [
-                "name a registered workflow, or give flow, the text of a flow.cylc, or a "
-                "captured definition"
+                "name a registered workflow, or give flow (the text of a flow.cylc) or "
+                "definition (a captured definition)"
             ]
         if form.variables:
             return ["variables are only for flow; for a registered workflow, give parameters"]
         return []
     found: list[str] = []
     if form.flow is not None and form.definition is not None:
-        found.append("give either flow, the text of a flow.cylc, or a captured definition")
+        found.append(
+            "give either flow (the text of a flow.cylc) or definition (a captured definition), "
+            "not both"
+        )
     if form.flow is not None and not form.workflow:
         found.append("workflow is missing: give the workflow a name")
     if form.definition is not None and (form.variables or form.workflow):
@@ -357,7 +360,7 @@ def _request(call: Call) -> str:
 @ROUTES.add(
     f"POST {RUN}/carry-on",
     Needs((Scope.SUBMIT, Scope.OPERATE), run_and_queue),
-    "Ask any scheduler to resume a run that has none.",
+    "Ask any scheduler to resume a run that has no scheduler.",
     RunCreated,
     body=CarryOnIn,
     seconds_max=SECONDS_MAX,
@@ -378,8 +381,8 @@ async def carry_on(call: Call) -> object:
 @ROUTES.add(
     f"POST {RUN}/definitions",
     OPERATES,
-    "Keep a definition for reload, which names it by its digest.",
-    answer("SavedOut", "A definition that is kept.", digest=str),
+    "Store a definition for the command reload, which names it by its digest.",
+    answer("SavedOut", "The digest of a stored definition.", digest=str),
     body=DefinitionIn,
     status=201,
 )

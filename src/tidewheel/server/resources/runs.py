@@ -97,7 +97,7 @@ async def _as_job(call: Call) -> None:
 @ROUTES.add(
     "GET /runs",
     replace(READS, job=_as_job),
-    "Runs, newest first, page by page; with summary=true how far each is.",
+    "Runs, newest first, page by page; with summary=true also the progress of each run.",
     RunList,
     query=RUNS_QUERY,
 )
@@ -133,7 +133,7 @@ async def list_runs(call: Call) -> object:
 @ROUTES.add(
     "GET /grid",
     READS,
-    "Runs by need for action, with how many tasks are in which state at each point.",
+    "Runs, those that need action first, with the number of tasks in each state at each point.",
     RunGrid,
     query=GRID_QUERY,
 )
@@ -234,7 +234,7 @@ async def graph(call: Call) -> object:
 @ROUTES.add(
     f"GET {RUN}/pool",
     READS_RUN,
-    "Everything within n edges of the live tasks.",
+    "All tasks within n edges of the live tasks.",
     RunTree,
     query=TREE_QUERY,
 )
@@ -390,7 +390,7 @@ class CommandQuery(In):
 
 ObeyedOut = answer(
     "ObeyedOut",
-    """A command that was carried out; its number is the one in the history.
+    """A command that was carried out; `number` is its number in the history.
 
     With status 202, no scheduler has carried out the command yet. An answer with `kept` says
     that the run has ended, and that the command is carried out when the run resumes; `next` is

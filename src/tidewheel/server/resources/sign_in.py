@@ -92,7 +92,7 @@ async def begin_session(
 @ROUTES.add(
     "GET /login/oidc",
     _STRANGER,
-    "Send a browser to the provider where its person signs in.",
+    "Redirect a browser to the provider, where its user signs in.",
     root="",
     media_type="text/html",
     status=303,
@@ -140,7 +140,9 @@ async def callback(call: Call) -> object:
     asked = call.request.query_params
     issuer = call.provider.settings.issuer
     if asked.get("iss", issuer) != issuer:  # RFC 9207
-        raise NotAllowed("another provider answered; start again")
+        raise NotAllowed(
+            "the answer came from another provider than that of this server; sign in again"
+        )
     if "code" not in asked or "state" not in asked:
         why = asked.get("error", "no code came")[:100]
         raise NotAllowed(f"the provider did not sign you in: {why}")
@@ -152,7 +154,7 @@ async def callback(call: Call) -> object:
 @ROUTES.add(
     f"GET {SCRIPT_PATH}",
     _STRANGER,
-    "Presses the button of that page.",
+    "The script that presses the button of the page to which the provider sends a browser.",
     str,
     root="",
     media_type="text/javascript",
@@ -188,9 +190,9 @@ async def finish(call: Call) -> object:
     call.authenticator.check_address(call.client)
     # These two are not counted as wrong: by a link anybody could have somebody else come here.
     if len(parts) != FLOW_PARTS or not hmac.compare_digest(parts[0].encode(), state.encode()):
-        raise NotAllowed("this sign-in was not started in this browser; start again")
+        raise NotAllowed("this sign-in was not started in this browser; sign in again")
     if not call.provider.use_state(state):
-        raise NotAllowed("this sign-in was finished before; start again")
+        raise NotAllowed("this sign-in was finished before; sign in again")
     proof = CodeProof(parts[2], _redirect_uri(call), parts[1])
     lasts = call.provider.settings.lasts_seconds
     try:

@@ -115,8 +115,8 @@ for _word, _method, _says in (
 ):
     for _name in (f"{_word}s", _word):  # the seed uses both
         for _path, _whom, _body, _parse in (
-            ("/tasks", "others; many tasks in one request", list[BulkContinuationsIn], many),
-            ("/tasks/{id}", "this one", ContinuationsIn, one),
+            ("/tasks", "others; a request can name many", list[BulkContinuationsIn], many),
+            ("/tasks/{id}", "this task", ContinuationsIn, one),
         ):
             ROUTES.add(
                 f"POST {_path}/{_name}",
@@ -157,7 +157,7 @@ async def queues_to_cancel(call: Call) -> Iterable[Name]:
     assert form.filter is not None
     if form.filter.queue is not None:
         return (queue_name(form.filter.queue),)
-    raise NotAllowed("this token is not for everything; name a queue: filter.queue")
+    raise NotAllowed("this token is not for all queues; name a queue: filter.queue")
 
 
 @ROUTES.add(
@@ -367,7 +367,7 @@ async def _cancel_or_confirm(call: Call, task: Task, form: TaskPatch) -> None:
     elif call.allows(CANCELLERS):
         await call.store.cancel([task.id])
     else:
-        raise NotAllowed("a worker does not cancel tasks; fail or yield it instead")
+        raise NotAllowed("a worker may not cancel a task; report a failure, or yield the task")
 
 
 def _end(form: TaskPatch) -> End:

@@ -72,7 +72,7 @@ TaskListQuery: Any = msgspec.defstruct(
     namespace={"__doc__": "The parameters that select tasks; everything given must match."},
 )
 TaskPart = part_type(
-    "TaskPart", "A task with some of its fields, or with those of a seed.", Task
+    "TaskPart", "A task with some of its fields, or with the fields of Scylla or Banyan.", Task
 )
 TaskPage = answer(
     "TaskPage",
@@ -130,7 +130,9 @@ async def _queue_filter(call: Call, name: str | None, queue: str | None) -> str 
     run = await call.run_called(name)
     call.require((run_name(run.name),))  # before anything is said of it
     if queue not in (None, run.queue):
-        raise BadRequest([f"run {run.name} has its tasks in queue {run.queue!r}"])
+        raise BadRequest(
+            [f"the tasks of run {run.name} are in queue {run.queue!r}; leave out queue"]
+        )
     return run.queue
 
 

@@ -186,7 +186,7 @@ RefusedOut: Any = answer(
 )
 BatchOut = answer(
     "BatchOut",
-    "The outcome of many tasks, which never fail as a whole (atomic=each).",
+    "The outcome of many tasks; the request never fails as a whole (atomic=each).",
     **{"inserted": list[str], "present": list[str]},
     **{"failed": list[RefusedOut], "invalid": list[RefusedOut]},
 )

@@ -384,7 +384,7 @@ def read_form(call: Call) -> str:
 @ROUTES.add(
     "POST /login",
     _LOGIN,
-    "Use up the link: answers with the cookie of a session.",
+    "Use the login link, which is then spent; the answer has the cookie of a session.",
     root="",
     media_type="text/html",  # a browser that is refused finds a page
     parse=read_form,

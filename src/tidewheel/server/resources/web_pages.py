@@ -50,7 +50,7 @@ class Health(Out):
 
 @ROUTES.add(
     "GET /healthz",
-    Open(because="a supervisor has no token"),
+    Open(because="a program that watches the server, such as systemd, has no token"),
     "Whether the process answers.",
     Health,
     root="",
@@ -161,7 +161,7 @@ for path in PAGES:
     ROUTES.add(
         f"GET {path}",
         Open(because="the web page itself says how to log in; it holds no data"),
-        "The web page; a plain one where it was not built.",
+        "The web page; a plain page if the web page was not built.",
         str,
         root="",
         media_type="text/html",
@@ -204,7 +204,7 @@ for path in (DOCS, f"{DOCS}/", *DOCS_PATHS):
     ROUTES.add(
         f"GET {path}",
         Open(because="the documentation is the same in every copy of tidewheel"),
-        "Leads to the documentation."
+        "Redirects to the documentation."
         if path == DOCS
         else "A page of the documentation, or a file of it.",
         str,

@@ -205,7 +205,7 @@ async def graph(call: Call) -> object:
 @ROUTES.add(
     "GET /workflows/{name}/{version}/definition",
     Needs(READ, name_of_path),
-    "What is kept of one version: its text and its files, or one file.",
+    "The stored definition of one version: its text and its files, or one file.",
     DefinitionOut,
     query=DefinitionQuery,
     seconds_max=SECONDS_MAX,
@@ -287,7 +287,8 @@ class ObjectsIn(In):
 @ROUTES.add(
     "POST /sbis",
     Needs(SUBMIT, no_name),
-    "Ask for every block of a scheduling block instance, or for none: JSON or YAML.",
+    "Request a scheduling block instance as JSON or YAML: all of its blocks are accepted, or "
+    "none.",
     SbiAnswer,
     query=SbiQuery,
     raw=("application/json", "application/yaml"),

@@ -232,7 +232,7 @@ class _Making:
                     "unknown-block",
                     f"{asked.id} waits for {name!r}, which is not a block of this instance or "
                     "of an earlier one",
-                    "name a block that is there: tidewheel blocks",
+                    "name an existing block; to list them: tidewheel blocks",
                     asked.places.needs[name],
                 )
 

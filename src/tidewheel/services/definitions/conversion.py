@@ -120,7 +120,10 @@ def _read(path: Path, findings: Findings) -> Node | None:
     root = read_plain(path.name, text, found)
     if root is None and ("{{" in text or "{%" in text):
         seen = "this is a template whose values are not in quotes"
-        hint = "convert what it renders to; in 2.0 stages do not depend on parameters"
+        hint = (
+            "render the template, and convert the result; in 2.0 stages do not depend on "
+            "parameters"
+        )
         findings.error("template-failed", seen, hint, Position(path.name))
         return None
     for one in found:
@@ -197,7 +200,9 @@ def _in_its_place(part: Converted, made: Conversion) -> Converted:
     if all(known.get(path, content) == content for path, content in part.files.items()):
         return part
     folder = PurePosixPath(part.name.replace("/", "-") or file_name(part.source).stem)
-    seen = f"{part.source} has stages that differ from others of the same name and version"
+    seen = (
+        f"{part.source} has stages that differ from other stages of the same name and version"
+    )
     hint = f"they are put into a separate folder: {folder}"
     made.findings.note("own-folder", seen, hint, Position(part.source))
     moved = {str(folder / path): content for path, content in part.files.items()}

@@ -106,12 +106,12 @@ def note_needs(validation: Validation, source: SipSource) -> None:
         if newer:
             keys = ", ".join(newer)
             seen = f"stage {stage} needs a worker with docker compose 2, because of {keys}"
-            hint = f"such a worker offers the label {COMPOSE_2_LABEL}; or leave it out"
+            hint = f"such a worker offers the label {COMPOSE_2_LABEL}; or remove {keys}"
             validation.findings.note(WORKER_NEEDS, seen, hint, place)
         if told is not None and is_for_swarm:
             _note_swarm(told, rendered, place, validation.findings)
         for words in must_exist(rendered, stage, runner):
-            hint = "tidewheel does not create it; without it, the stage fails"
+            hint = "tidewheel does not arrange this: without it, the stage fails"
             validation.findings.note(WORKER_NEEDS, f"stage {stage}: {words}", hint, place)
         _note_new_folders(folders[stage], rendered, source, validation.findings)
         if told is not None and told.is_on and rendered.compose is not None:
@@ -147,13 +147,15 @@ def must_exist(rendered: RenderedStage, stage: str, runner: str) -> list[str]:
     found = [one.sentence(runner) for one in externals(rendered.document)]
     found += log_receivers(rendered.document)
     if ports := published_ports(rendered.document):
-        found.append(f"{_ports_asked(ports)} {_HOSTS[runner]}: one such stage at a time")
+        found.append(
+            f"{_ports_asked(ports)} {_HOSTS[runner]}; only one such stage can run at a time"
+        )
     long = mounted_of_host(rendered.document, stage, is_long=True)
     if long and runner != SWARM:
         found.append(f"{_listed(long)} must exist {_HOSTS[runner]}")
     if runner == COMPOSE:
         return found
-    nodes = "each node that runs it" if runner == SWARM else "each node of a Swarm that runs it"
+    nodes = "each node that runs it" if runner == SWARM else "each Swarm node that runs it"
     paths = mounted_of_host(rendered.document, stage, is_long=False)
     if runner == SWARM:
         paths = sorted({*paths, *long})
@@ -222,8 +224,8 @@ def _judge_for_swarm(
     if not stage.is_for_swarm and not handed:
         if found := refused(troubles):
             option = label_option(runner_label(COMPOSE))
-            seen = f"stage {stage.id} needs a worker with an engine of its own ({option})"
-            hint = f"no Swarm runs it: {found[0].message}"
+            seen = f"stage {stage.id} needs a worker with a single container engine ({option})"
+            hint = f"a Swarm cannot run it: {found[0].message}"
             at = rendered.places.get(found[0].path, place)
             validation.findings.note(WORKER_NEEDS, seen, hint, at)
         return

@@ -79,7 +79,8 @@ def sealed_definition(sent: StoredDefinition) -> StoredDefinition:
         findings.error(
             "no-definition",
             f"the definition {sent.text[:100]!r} is not among the files",
-            "its text is the name of its file, which is sent with the files of its stages",
+            "text must be the path of the definition file; send this file with the files of "
+            "the stages",
         )
     if findings.has_errors:
         raise InvalidDefinition(sent.workflow, findings.sorted())

@@ -101,7 +101,7 @@ def compose(
     names = ("event", "run", "workflow", "status", "reason", "tasks", "count", "at", "rule")
     about = "".join(f"{name}: {known[name]}\n" for name in names if known[name])
     messages = "1 message" if missed == 1 else f"{missed} messages"
-    dropped = f"\nDropped before this: {messages} of this rule.\n" if missed else ""
+    dropped = f"\nDropped before this message: {messages} of this rule.\n" if missed else ""
     mail = new_mail(
         filled(rule.subject, known),
         Addresses(to.sender or f"tidewheel@{host}", ", ".join(to.to)),
@@ -194,7 +194,8 @@ def post(to: Webhook, what: Posted, seconds_max: float = POST_SECONDS_MAX) -> No
         if status not in KEEPS_METHOD or _origin(following) != _origin(url):
             raise NotPosted(
                 f"{url.netloc} answered {status}, a redirect to {following.netloc[:200]!r}; "
-                "only 307 and 308 within the same host are followed: give that URL itself"
+                "only 307 and 308 within the same host are followed: write the URL of the "
+                "target into the rule"
             )
         url = following
     raise NotPosted(f"{url.netloc} redirects more than {REDIRECTS_MAX} times")
@@ -238,7 +239,7 @@ def _connect(to: Webhook, host: str, port: int, seconds_max: float) -> socket.so
     if not allowed:
         seen = ", ".join(sorted({str(one[4][0]) for one in found}))
         raise NotPosted(
-            f"{host} is {seen}, where machines keep secrets; "
+            f"{host} is {seen}, an address that may give away secrets of this machine; "
             "write anywhere = true into the rule's `to` to allow this"
         )
     trouble: OSError | None = None

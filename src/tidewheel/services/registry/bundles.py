@@ -105,7 +105,7 @@ def _fetched_bundles(path: Path, findings: Findings) -> list[Bundle]:
     found = _bundles_at(path, own)
     for one in own:
         below = _folders_below(path) if one.code == "no-definitions" else []
-        hint = f"name the folder behind #: {', '.join(below)}"
+        hint = f"name the folder after #: {', '.join(below)}"
         findings.add(replace(one, hint=hint) if below else one)
     if any(one.file == FLOW_FILE for one in found):
         folder = path if path.is_dir() else path.parent

@@ -194,12 +194,12 @@ def failures(submissions: Iterable[PlayedSubmission]) -> int:
 _WORDS = {
     WaitedFor.START: "start",
     WaitedFor.PARENT: "parent {blocker}",
-    WaitedFor.LIMIT: "limit: its group was full, until {blocker}",
+    WaitedFor.LIMIT: "limit: its group was full until {blocker} ended",
     WaitedFor.RUNAHEAD: "runahead: {blocker} was among the oldest unfinished",
     WaitedFor.CLOCK: "clock: {clock}",
     WaitedFor.RETRY: "retry delay of {idle}",
     WaitedFor.XTRIGGER: "xtrigger, {idle} after {blocker}",
-    WaitedFor.SLOT: "slot: the worker was full, until {blocker}",
+    WaitedFor.SLOT: "slot: the worker was full until {blocker} ended",
 }
 
 

@@ -183,7 +183,7 @@ class Answer:
 
     def on_message_begin(self) -> None:
         if self.is_whole:
-            raise BadAnswer("there is more behind it")
+            raise BadAnswer("more data follows it")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")

@@ -369,8 +369,9 @@ class NeedsStore(Refused):
     def __init__(self, operation: str) -> None:
         self.operation = operation
         super().__init__(
-            f"{operation.replace('_', ' ')} is done where the database is, not through a "
-            "server; give the store itself: --store postgresql://… (or sqlite:///PATH there)"
+            f"{operation.replace('_', ' ')} is not possible through a server; give the store "
+            "itself: --store postgresql://…, or on the machine of the server: "
+            "--store sqlite:///PATH"
         )
 
 

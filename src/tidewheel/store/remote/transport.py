@@ -72,7 +72,10 @@ class EventReader:
         *lines, self._rest = (self._rest + data).split(b"\n")
         size = len(self._rest) + sum(map(len, self._data))
         if size > EVENT_BYTES_MAX:
-            raise Unavailable(f"an event has more than {EVENT_BYTES_MAX} bytes")
+            raise Unavailable(
+                f"the server sent an event with more than {EVENT_BYTES_MAX} bytes, which is "
+                "not accepted"
+            )
         for line in lines:
             event = self._line(line.rstrip(b"\r").decode(errors="replace"))
             if event is not None:
@@ -132,8 +135,8 @@ class Response:
             return msgspec.json.decode(self.body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unavailable(
-                f"the server's answer is not understood ({error}); does it have the version "
-                "of this program?"
+                f"the server's answer is not understood ({error}); does the server have the "
+                "same version as this program?"
             ) from error
 
     def part(self, name: str, kind: type[Kind]) -> Kind:
@@ -387,9 +390,9 @@ class Transport:
 
     def _not_known(self) -> str:
         do = (
-            "ask an admin of it for one (tidewheel token create NAME --scope SCOPE), then set "
-            "TIDEWHEEL_TOKEN or write it into the file token of your state directory; where "
-            f"people sign in by name: tidewheel login {self.url}"
+            "ask an admin of the server for a token (tidewheel token create NAME --scope "
+            "SCOPE), then set TIDEWHEEL_TOKEN or write the token into the file token of your "
+            f"state directory; where people sign in by name: tidewheel login {self.url}"
         )
         if self._token is None:
             return f"the server {self.url} needs a token and none was given; {do}"
@@ -481,7 +484,7 @@ def error_of(status: int, body: bytes, url: str) -> TidewheelError:
     if not problem.code:
         return Refused(
             f"{url} answers {status}, but not as a tidewheel server does; "
-            "give the address of one: --server URL"
+            "give the address of a tidewheel server: --server URL"
         )
     problem.status = problem.status or status
     if problem.code == INTERNAL:

@@ -1,7 +1,7 @@
 /** Written by web/write_types.py from tidewheel.api; do not edit it. */
 import type { FindingFacts } from "./workflows";
 
-/** Describes what a block waits for; `status`: of the other block. */
+/** Describes what a block waits for; `status` is the status of the other block. */
 export type BlockNeed = {
   block: string;
   condition: string;
@@ -9,7 +9,7 @@ export type BlockNeed = {
   state: string;
 };
 
-/** Describes a processing block; `never`: it waits for what cannot happen any more. `status` is in the words of SIP, `run_status` that of its run. */
+/** Describes a processing block; `never`: it waits for what cannot happen any more. `status` is the status in the words of SIP, `run_status` the status of the run of the block. */
 export type BlockFacts = {
   id: string;
   sbi: string | null;
@@ -32,7 +32,7 @@ export type BlockFacts = {
   ended_at: string | null;
 };
 
-/** Describes a block after it was asked to end; `changed`: there was something to end. */
+/** Describes a block after a request to abort it; `changed`: this request aborted it. */
 export type AbortedBlock = {
   id: string;
   sbi: string | null;
@@ -64,7 +64,7 @@ export type StageEvent = {
   error: string | null;
 };
 
-/** Describes a stage of a block, or a buffer object that it waits for. `status` is in the words of SIP, `state` that of its task. */
+/** Describes a stage of a block, or a buffer object that it waits for. `status` is the status in the words of SIP, `state` the state of the task of the stage. */
 export type StageFacts = {
   id: string;
   stage: string | null;
@@ -84,7 +84,7 @@ export type StageFacts = {
   events: StageEvent[];
 };
 
-/** Describes a block with each of its stages; `why`: what keeps all of it back. */
+/** Describes a block with each of its stages; `why`: what delays the whole block. */
 export type BlockDocument = {
   id: string;
   sbi: string | null;
@@ -130,7 +130,7 @@ export type BlockList = {
   blocks: BlockFacts[];
 };
 
-/** Describes a scheduling block instance as one row; `counts`: of its blocks by status. */
+/** Describes a scheduling block instance as one row; `counts`: how many of its blocks have each status. */
 export type SbiFacts = {
   id: string;
   status: string;
@@ -142,7 +142,7 @@ export type SbiFacts = {
   requested_by: string;
 };
 
-/** Describes an instance as it was asked for, with its blocks as they are. */
+/** Describes an instance as it was requested, with the present state of its blocks. */
 export type SbiDocument = {
   id: string;
   status: string;
@@ -156,7 +156,7 @@ export type SbiDocument = {
   blocks: BlockFacts[];
 };
 
-/** Describes an instance that was asked for; `is_new`: it was not known before; `dry_run`: nothing was stored. */
+/** Describes an instance that was requested; `is_new`: it was not known before; `dry_run`: nothing was stored. */
 export type SbiAnswer = {
   id: string;
   status: string;
@@ -198,7 +198,7 @@ export type SbiAbortedBlock = {
   refused: string | null;
 };
 
-/** Describes an instance after all of its blocks were asked to end; `changed`: some of them had not ended. */
+/** Describes an instance after a request to abort all of its blocks; `changed`: at least one of them had not ended before. */
 export type AbortedSbi = {
   id: string;
   status: string;
@@ -225,7 +225,7 @@ export type BufferObject = {
   posted_by: string;
 };
 
-/** Lists objects that are there, by name. */
+/** Lists objects that exist, in the order of their names. */
 export type ObjectList = {
   objects: BufferObject[];
 };

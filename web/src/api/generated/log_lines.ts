@@ -1,6 +1,6 @@
 /** Written by web/write_types.py from tidewheel.api; do not edit it. */
 
-/** Describes a line that was found: its number, where it begins in the file, its level (its own, or that of the line that it belongs to; null if there is none), and what a terminal would show of it. `cut`: that is only the part around what was found. */
+/** Describes a line that was found: its number, where it begins in the file, its level, and its text as a terminal would show it. A line without a level has the `level` of the last line before it that has one; null if there is none. `cut`: `text` is only the part of the line around what was found. */
 export type LogHit = {
   line: number;
   offset: number;
@@ -9,7 +9,7 @@ export type LogHit = {
   cut: boolean;
 };
 
-/** Holds what one step of a search in a file has found, in its order. `searched`: the search has reached this byte, of `size`. Send `cursor` to continue there; `done`: the end is reached, and the cursor is for lines that are written later. */
+/** Holds what one step of a search in a file has found, in the order of the file. `searched`: how many of the `size` bytes were searched. Send `cursor` to continue there; `done`: the end is reached, and the cursor is for lines that are written later. */
 export type FileHits = {
   hits: LogHit[];
   lines: number;
@@ -33,7 +33,7 @@ export type LogHits = {
   attempt: number | null;
 };
 
-/** Says at which byte a line of a log begins; if it is not `done`, how far the lines were counted; send `cursor` to continue there. For a line beyond the end, it is the last line. */
+/** Says at which byte (`offset`) a line of a log begins. If `done` is false, the line was not reached yet: `line` and `offset` say how far the lines were counted; send `cursor` to continue from there. If the log has fewer lines than were asked for, this is its last line. */
 export type LogLinePlace = {
   run: string;
   id: string | null;
@@ -59,7 +59,7 @@ export type JobLogHit = {
   file: string;
 };
 
-/** Holds what one step of a search in the logs of all jobs of a run has found, newest job first. `files` and `bytes` say how much this step has read, `missing` how many attempts have no log here that could be read, `at` which job comes next. `done`: nothing is left. */
+/** Holds what one step of a search in the logs of all jobs of a run has found, newest job first. `files` and `bytes` say how much this step has read, `missing` how many attempts have no log here that could be read, `at` which job comes next. `done`: all logs were searched. */
 export type JobLogHits = {
   run: string;
   hits: JobLogHit[];

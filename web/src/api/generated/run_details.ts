@@ -18,7 +18,7 @@ export type AtomFacts = {
   before_start: boolean;
 };
 
-/** Describes one output that an arrow names, and whose it is. */
+/** Describes one output that an arrow names, and the task that makes it. */
 export type PrerequisiteAtom = {
   output: string;
   state: "true" | "open" | "lost" | "not taken";
@@ -66,7 +66,7 @@ export type VerdictFacts = {
   text: string;
 };
 
-/** Describes a variable that a job gets from its definition. `broadcast`: it was set by hand. */
+/** Describes a variable that a job gets from its definition. `broadcast`: a broadcast has set it. */
 export type JobVariable = {
   name: string;
   value: string;
@@ -137,7 +137,7 @@ export type NestedRun = {
   reason: string;
 };
 
-/** Shows one task of a run in full; `why` is empty for one that runs. `values`: what later tasks get, also if it was set by hand; null: there are no values. */
+/** Shows one task of a run in full; `why` is empty for a task that runs. `values`: the values that later tasks get, returned by the task or set by an operator; null: there are no values. */
 export type TaskDocument = {
   run: string;
   id: string;
@@ -209,7 +209,7 @@ export type SubmissionInTree = {
   attempts: AttemptInTree[];
 };
 
-/** Describes a family (`children`) or a task (everything else) in the tree of a run. `shown`: how people call it, in a run of stages. */
+/** Describes a family (`children`) or a task (everything else) in the tree of a run. `shown`: the name that people read, in a run of stages. */
 export type TreeBranch = {
   name: string;
   shown?: string;
@@ -223,7 +223,7 @@ export type TreeBranch = {
   submissions?: SubmissionInTree[];
 };
 
-/** Describes a point of the tree of a run: how many tasks there are, how many of them are done, and those that are known. */
+/** Describes a point of the tree of a run: how many tasks it has, how many of them are done, and (`children`) the tasks that are known so far. */
 export type TreePoint = {
   point: string;
   tasks: number;
@@ -243,7 +243,7 @@ export type RunTree = {
   points: TreePoint[];
 };
 
-/** Describes a task of a graph; `distance` counts edges from the middle of the window. */
+/** Describes a task of a graph; `distance` counts the edges between the task and the tasks in the middle of the graph. */
 export type GraphTask = {
   id: string;
   point: string;
@@ -256,7 +256,7 @@ export type GraphTask = {
   distance: number;
 };
 
-/** Describes an edge by its end, and whether it is met. */
+/** Describes an edge by the task where it ends, and whether it is satisfied. */
 export type EdgeFacts = {
   to: string;
   output: string;
@@ -392,7 +392,7 @@ export type CriticalPath = {
   steps: CriticalStep[];
 };
 
-/** Says where a batch left a task; `submit` is null for a task that left the pool. */
+/** Describes a task after a batch; `submit` is null for a task that left the pool. */
 export type TaskInBatch = {
   id: string;
   state: string;
@@ -402,7 +402,7 @@ export type TaskInBatch = {
   submit: number | null;
 };
 
-/** Says what a batch left; `status` is that of the run, if it changed. */
+/** Describes what a batch changed; `status` is the status of the run, if it changed. */
 export type BatchFacts = {
   batch: number;
   at: string;
@@ -452,7 +452,7 @@ export type LogContent = {
   cut: boolean;
 };
 
-/** Shows the end of a log; `id`, `submit` and `attempt` are null for that of the run. */
+/** Shows the end of a log; `id`, `submit` and `attempt` are null for the log of the run. */
 export type LogDocument = {
   path: string;
   files: string[];
@@ -480,7 +480,7 @@ export type TriedChange = {
   made: string[];
 };
 
-/** Describes a task that would run then; `after` names what would have to end before it. */
+/** Describes a task that would run after the command; `after` names the tasks that would have to end before it. */
 export type TriedRun = {
   id: string;
   submit: number;
@@ -489,7 +489,7 @@ export type TriedRun = {
   after: string[];
 };
 
-/** Describes a task that would wait then. */
+/** Describes a task that would wait after the command. */
 export type TriedWait = {
   id: string;
   reasons: RunReason[];
@@ -507,7 +507,7 @@ export type DoneAtOnce = {
   comes_back: string[];
 };
 
-/** Describes a definition that a run had; `who` reloaded it, and began the first one if that is known. */
+/** Describes a definition that a run had; `who` is the person who reloaded it, or, for the first definition, the person who began the run, if known. */
 export type RunVersion = {
   version: number;
   definition: string;
@@ -515,7 +515,7 @@ export type RunVersion = {
   who: string;
 };
 
-/** Lists the definitions that a run had, the one that it has now first, and what was found in that one; a finding whose file is "" is about the text that the run reads. */
+/** Lists the definitions that a run had, the present one first, and the findings in the present one; a finding whose file is "" is about the definition after templates. */
 export type RunVersions = {
   run: string;
   kind: string;
@@ -523,7 +523,7 @@ export type RunVersions = {
   findings: FindingFacts[];
 };
 
-/** Says in which files two definitions of a run differ, from `version` to `against`; the path "" is the text that the run reads, after its templates. */
+/** Says in which files two definitions of a run differ, from `version` to `against`; the path "" is the definition after templates. */
 export type RunDiff = {
   run: string;
   version: number;

@@ -13,7 +13,7 @@ export type UndoneCounts = {
   skipped: number;
 };
 
-/** Describes a run as one row. `driven`: a scheduler holds it now; `offered`: any may take it; `parent`: the run of which it is a task. */
+/** Describes a run as one row. `driven`: a scheduler drives this run now; `offered`: any scheduler may take it; `parent`: the run of which this run is a task. */
 export type RunFacts = {
   number: number;
   name: string;
@@ -33,7 +33,7 @@ export type RunFacts = {
   parent?: string | null;
 };
 
-/** Describes a run with its options; `kept`: commands that wait until it resumes. */
+/** Describes a run with its options; `kept`: how many commands wait until it resumes. */
 export type RunWithOptions = {
   number: number;
   name: string;
@@ -89,7 +89,7 @@ export type OfRun = {
   stages?: boolean;
 };
 
-/** Describes a task that keeps a run back. */
+/** Describes a task that delays a run. */
 export type RunCause = {
   id: string;
   state: string;
@@ -97,7 +97,7 @@ export type RunCause = {
   reasons: RunReason[];
 };
 
-/** Describes tasks that failed in the same way: `text` says so in one sentence. `name`: what their names have in common, a glob or a family; `end`: such as `exit 3`; `error`: what the first of them wrote last; `waiting`: how many tasks wait for them; `log`: the task whose log to read; `ids`: all of them. */
+/** Describes tasks that failed in the same way: `text` says so in one sentence. `name`: what their names have in common, a glob or a family; `end`: how they ended, such as `exit 3`; `error`: what the first of these tasks wrote last; `waiting`: how many tasks wait for them; `log`: the task whose log to read; `ids`: the ids of all these tasks. */
 export type ErrorGroup = {
   text: string;
   count: number;
@@ -112,13 +112,13 @@ export type ErrorGroup = {
   actions: RunAction[];
 };
 
-/** Says since when a run is stalled; `until`: when its stall timer ends it. */
+/** Says since when a run is stalled; `until`: when its stall timer will end the run. */
 export type RunStall = {
   since: string;
   until: string | null;
 };
 
-/** Says how far a run is at one point. */
+/** Describes the progress of a run at one point. */
 export type PointProgress = {
   point: string;
   tasks: number;
@@ -194,7 +194,7 @@ export type PointsSummary = {
   to_come: number | null;
 };
 
-/** Says how far a run is; `tasks` counts points that have begun, `total` all points. */
+/** Describes the progress of a run; `tasks` counts the tasks of points that have begun, `total` the tasks of all points. */
 export type SummaryFacts = {
   stages?: boolean;
   batch: number;
@@ -229,7 +229,7 @@ export type RunSummary = {
   run: RunWithOptions;
 };
 
-/** Describes how far a run of a list is; the run itself is only named. */
+/** Describes the progress of a run in a list; `run` is only its name. */
 export type ListedSummary = {
   stages?: boolean;
   batch: number;
@@ -277,7 +277,7 @@ export type RunList = {
   summaries_left?: number;
 };
 
-/** Counts the tasks of a run at one point; `incomplete`: those that ended otherwise than the graph asks, and need action. Where tasks have a `late offset`, `late` counts those that are unfinished after their time, and `due` is when the next one is late. */
+/** Counts the tasks of a run at one point; `incomplete`: tasks that ended without the outputs that the graph requires, and need action. Where tasks have a `late offset`, `late` counts the tasks that are late, and `due` is when the next task will be late. */
 export type GridCell = {
   point: string;
   counts: Record<string, number>;
@@ -287,14 +287,14 @@ export type GridCell = {
   due?: string;
 };
 
-/** Names the first task of a run that needs action, how it ended, and how many more do. */
+/** Names the first task of a run that needs action, and how it ended; `more`: how many more tasks need action. */
 export type GridCause = {
   id: string;
   state: string;
   more: number;
 };
 
-/** Describes a run as a row of the grid. `since`: when it stalled or ended with an error; `earliest`: the first point at which something is left to do; `cells` are of the newest points, in their order; `late` and `due` are those of a cell, over all points. */
+/** Describes a run as a row of the grid. `since`: when it stalled or ended with an error; `earliest`: the first point at which something is left to do; `cells`: one for each of the newest points, in the order of points; `late` and `due`: as in a cell, but for all points. */
 export type GridRun = {
   number: number;
   name: string;
@@ -321,14 +321,14 @@ export type GridRun = {
   due?: string;
 };
 
-/** Shows the newest run of each workflow and all runs that are open, by how much they need action; `counts`: how many have each status, before the filters by name and status; `left_out`: how many match but are not shown. */
+/** Shows the newest run of each workflow and all runs that have not ended; runs that need action come first. `counts`: how many runs have each status, without the filters by name and status; `left_out`: how many runs match but are not shown. */
 export type RunGrid = {
   runs: GridRun[];
   counts: Record<string, number>;
   left_out: number;
 };
 
-/** Says where a task of a run is; events say it in the same form. */
+/** Describes the state of a task of a run; events have the same form. */
 export type PooledTask = {
   id: string;
   point: string;
@@ -357,7 +357,7 @@ export type TaskOfRun = {
   worker: string | null;
 };
 
-/** Says what all points of a node share. `branch`: the families around it, outermost first; `shown`: how people call it, in a run of stages. */
+/** Describes what a task has in common at all points. `branch`: the families that contain the task, outermost first; `shown`: the name that people read, in a run of stages. */
 export type NodeFacts = {
   shown?: string;
   families: string[];
@@ -366,7 +366,7 @@ export type NodeFacts = {
   rank: number;
 };
 
-/** Lists the tasks of a run; `cursor`: from where events keep the list up to date. */
+/** Lists the tasks of a run; events after `cursor` keep the list up to date. */
 export type RunTasks = {
   stages?: boolean;
   run: RunFacts;
@@ -393,7 +393,7 @@ export type AttemptUsed = {
   gpu_memory_bytes: number | null;
 };
 
-/** Describes an attempt with its times and resources. Until a worker claims it, it has no worker. */
+/** Describes an attempt with its times and resources. `worker` is null until a worker claims the attempt. */
 export type AttemptOfRun = {
   id: string;
   point: string;
@@ -412,7 +412,7 @@ export type AttemptOfRun = {
   used: AttemptUsed;
 };
 
-/** Lists attempts, oldest first; `left_out`: some of older submissions may be missing. */
+/** Lists attempts, oldest first; `left_out`: attempts of older submissions may be missing. */
 export type RunAttempts = {
   run: string;
   now: string;
@@ -443,19 +443,19 @@ export type PoolDump = {
   tasks: PoolRow[];
 };
 
-/** Describes a task that an id means. */
+/** Describes a task that an id selects. */
 export type SelectedTask = {
   id: string;
   state: string;
 };
 
-/** Lists the tasks that a command would be about. */
+/** Lists the tasks that a command with these ids would affect. */
 export type SelectedTasks = {
   run: string;
   tasks: SelectedTask[];
 };
 
-/** Describes a setting that was changed by hand. */
+/** Describes a setting that a broadcast changed. */
 export type BroadcastSetting = {
   point: string;
   namespace: string;
@@ -463,13 +463,13 @@ export type BroadcastSetting = {
   value: string | null;
 };
 
-/** Lists the settings of a run that were changed by hand. */
+/** Lists the settings of a run that broadcasts changed. */
 export type RunBroadcasts = {
   run: string;
   broadcasts: BroadcastSetting[];
 };
 
-/** Says how far a task has got. */
+/** Describes which state and outputs a task has reached. */
 export type TaskProgress = {
   id: string;
   point: string;
@@ -538,7 +538,7 @@ export type OpenTask = {
   progress: number;
 };
 
-/** Describes the state from which a follower begins. `id` is the cursor from which events continue. */
+/** Describes the state from which a client begins to follow events. `id` is the cursor from which events continue. */
 export type EventSnapshot = {
   id: string;
   run: SnapshotRun | null;

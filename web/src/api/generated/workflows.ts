@@ -11,7 +11,7 @@ export type FindingFacts = {
   column: number | null;
 };
 
-/** Describes a parameter of a workflow; `provided_by`: stages whose output it may be. */
+/** Describes a parameter of a workflow; `provided_by`: stages that may return its value. */
 export type ParameterFacts = {
   name: string;
   required: boolean;
@@ -20,7 +20,7 @@ export type ParameterFacts = {
   default?: unknown;
 };
 
-/** Says where the files of a workflow were fetched from, as who registered it said. */
+/** Says where the files of a workflow were fetched from, according to the person who registered it. */
 export type SourceFacts = {
   url: string;
   ref: string;
@@ -112,7 +112,7 @@ export type ValueToCome = {
   stage: string;
 };
 
-/** Describes what a stage would execute; `is_whole`: it waits for no value to come. */
+/** Describes what a stage would execute; `is_whole`: all values are known, none comes from an earlier stage. */
 export type RenderedStageFacts = {
   parameters: Record<string, unknown>;
   args: unknown;
@@ -132,7 +132,7 @@ export type RenderedWorkflow = {
   stages: Record<string, RenderedStageFacts>;
 };
 
-/** Describes what a stage asks for, under the keys of the definition; `value`: cores of cpu, bytes of memory and buffer. */
+/** Describes a resource that a stage asks for, under the keys of the definition; `value`: a number of cores for cpu, a number of bytes for memory and buffer. */
 export type ResourceFacts = {
   type: string;
   number?: number;
@@ -149,7 +149,7 @@ export type DependencyFacts = {
   condition: string;
 };
 
-/** Describes the list that a stage runs for each element of: `count` and the first `items`, or the `parameter` that is to be the list, or the `output` of a `stage`; a `stage` alone has the same elements. */
+/** Describes the list over which a stage is mapped: the stage runs once for each element. A known list has `count` and its first `items`; otherwise it is the value of `parameter`, or the `output` of a `stage`. A `stage` without an `output`: this stage has the same elements as that stage. */
 export type ElementsFacts = {
   max: number;
   count?: number;
@@ -159,7 +159,7 @@ export type ElementsFacts = {
   output?: string;
 };
 
-/** Describes a parameter that a stage declares: its `value` if that is known, or the stage whose output it will be; `required`: nothing gives it yet. */
+/** Describes a parameter that a stage declares: its `value` if that is known, or the stage that will return it (`provided_by`); `required`: a request must give its value. */
 export type StageParameter = {
   name: string;
   required: boolean;
@@ -167,7 +167,7 @@ export type StageParameter = {
   value?: unknown;
 };
 
-/** Holds a line of a comparison; `kind` is same, added or removed, `old` and `new` are its numbers. */
+/** Holds a line of a comparison; `kind` is same, added or removed, `old` and `new` are the numbers of the line in the old and in the new text. */
 export type DiffLine = {
   kind: string;
   old: number | null;
@@ -175,7 +175,7 @@ export type DiffLine = {
   text: string;
 };
 
-/** Says how a file differs: added, removed or changed; `hunks` is null if it is not text, or too long. */
+/** Says how a file differs: added, removed or changed; `hunks` is null if the file is not text, or too long. */
 export type FileDiff = {
   path: string;
   change: string;
@@ -218,7 +218,7 @@ export type StageDocument = {
   files: StageFile[];
 };
 
-/** Describes each stage of a version, as a request with some parameters would have it. */
+/** Describes each stage of a version, for a request with the given parameters. */
 export type WorkflowStages = {
   name: string;
   version: string;
@@ -244,7 +244,7 @@ export type DefinitionEdge = {
   suicide: boolean;
 };
 
-/** Says what a run with the given points would go through: how many `points` and how often each of its `tasks`. `last` is null, and nothing is counted, if it has no end; `cut`: there are more than were counted. */
+/** Says how many `points` a run with the given options would have, and how often each of its `tasks` would run. If the run has no end, `last` is null and nothing is counted; `cut`: there is more than was counted. */
 export type RunRange = {
   first: string;
   last: string | null;
@@ -253,7 +253,7 @@ export type RunRange = {
   cut: boolean;
 };
 
-/** Describes the graph of a version before any run; `range` if points of a run were given. */
+/** Describes the graph of a version before any run; `range` is there if the points of a run were given. */
 export type DefinitionGraph = {
   name: string;
   version: string;

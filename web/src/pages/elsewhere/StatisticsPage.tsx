@@ -47,7 +47,7 @@ function Whole({ all }: { all: Statistics }) {
       <QuantileCard title="Queue time" of={all.queue_seconds} text={durationText} />
       <QuantileCard title="Run time" of={all.run_seconds} text={durationText} />
       <QuantileCard title="Memory used" of={all.memory_used_bytes} text={bytesText} />
-      <QuantileCard title="Memory used of requested" of={all.memory_used_of_asked} text={(value) => percentText(100 * value)} />
+      <QuantileCard title="Share of the requested memory that was used" of={all.memory_used_of_asked} text={(value) => percentText(100 * value)} />
       <QuantileCard title="CPU used" of={all.cpu_used_percent} text={percentText} />
     </div>
   );
@@ -70,7 +70,7 @@ function QuantileCard({ title, of, text }: { title: string; of: Quantiles | null
     <div className="figure-card card">
       <h2>{title}</h2>
       <p className="big-figure">{text(of.p50)} <span className="muted small">median</span></p>
-      <dl className="quantiles">{([["p90", of.p90, "90 % took at most this time"], ["p99", of.p99, "99 % took at most this time"], ["most", of.max, ""], ["mean", of.mean, ""]] as const).map(([name, value, says]) => <div key={name} title={says}><dt>{name}</dt><dd>{text(value)}</dd></div>)}</dl>
+      <dl className="quantiles">{([["p90", of.p90, "90 % are at or below this value"], ["p99", of.p99, "99 % are at or below this value"], ["most", of.max, ""], ["mean", of.mean, ""]] as const).map(([name, value, says]) => <div key={name} title={says}><dt>{name}</dt><dd>{text(value)}</dd></div>)}</dl>
     </div>
   );
 }

@@ -41,7 +41,7 @@ export function Objects() {
       )}
       {removing !== "" && (
         <Confirm title={`Remove ${removing}`} button="Remove it" danger stale={["objects"]} act={() => removeObject(removing)} onClose={() => setRemoving("")}>
-          <p>Stages that have seen the object continue. Stages that begin to wait for it later wait until it is posted again.</p>
+          <p>Stages that have already found the object are not affected. Stages that begin to wait for it later wait until it is posted again.</p>
         </Confirm>
       )}
     </section>
@@ -68,7 +68,7 @@ function PostObject() {
       <input className="input" placeholder="Name of an object" aria-label="Name of an object" value={name} onChange={(event) => setName(event.target.value)} />
       <input className="input mono" placeholder={'{"bytes": 1024}'} aria-label="Facts about it, a JSON object" aria-invalid={!isObject} value={facts} onChange={(event) => setFacts(event.target.value)} />
       <Button type="submit" disabled={name.trim() === "" || !isObject || posting.isPending}>Post</Button>
-      {!isObject && <small className="wrong">Facts are a JSON object.</small>}
+      {!isObject && <small className="wrong">Write the facts as a JSON object.</small>}
       {posting.error !== null && <Failure error={posting.error} />}
     </form>
   );

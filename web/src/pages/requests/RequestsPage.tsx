@@ -97,7 +97,7 @@ function AbortInstance({ sbi, onClose }: { sbi: SbiFacts; onClose: () => void })
 function NoBlocks() {
   return (
     <Empty title="No block has been requested yet">
-      A scheduling block instance asks for runs of registered workflows that wait for each other. Post one above, or:
+      A scheduling block instance requests several runs of registered workflows; a run may wait for others. Post an instance above, or:
       <pre>tidewheel sbi submit FILE --server {location.origin}</pre>
     </Empty>
   );

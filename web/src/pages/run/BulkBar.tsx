@@ -30,7 +30,7 @@ function Bar() {
         const those = rows.filter((row) => fits?.(row) ?? true);
         const ids = those.map((row) => row.id);
         return (
-          <Button key={verb} look={danger ? "risky" : "plain"} disabled={ids.length === 0} title={ids.length === rows.length ? says : `${says} Applies to ${ids.length} of them.`} aria-keyshortcuts={keyOfVerb(verb)?.keys} onClick={() => act(actionFor(verb, those, ended !== null), clear)}>
+          <Button key={verb} look={danger ? "risky" : "plain"} disabled={ids.length === 0} title={ids.length === rows.length ? says : `${says} Applies to ${ids.length} of the ticked tasks.`} aria-keyshortcuts={keyOfVerb(verb)?.keys} onClick={() => act(actionFor(verb, those, ended !== null), clear)}>
             {button}{ids.length < rows.length && ids.length > 0 ? ` (${ids.length})` : ""}
           </Button>
         );

@@ -17,7 +17,7 @@ export function ViewTabs() {
     <>
       {VIEWS.map((view) => <ViewTab key={view.id} view={view} />)}
       {others.length > 0 && (
-        <select className="split-view" aria-label="Split: show another view beside" title="Show another view beside this one" value="" onChange={(event) => toggleView(event.target.value)}>
+        <select className="split-view" aria-label="Split: show another view beside this one" title="Show another view beside this one" value="" onChange={(event) => toggleView(event.target.value)}>
           <option value="" disabled hidden>Split …</option>
           {others.map((view) => <option key={view.id} value={view.id}>{view.title}</option>)}
         </select>

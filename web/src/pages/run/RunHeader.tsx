@@ -77,7 +77,7 @@ function RunVerbs({ run }: { run: RunFacts }) {
       {RUN_VERBS.filter(({ verb }) => isPossible(verb, run)).map(({ verb, button, says, danger }) => (
         <Button key={verb} look={danger ? "risky" : "plain"} title={says} onClick={() => act({ verb })}>{button}</Button>
       ))}
-      <Button title={withKey("Any command: for tasks by pattern, up to a point, or for an event from outside", "command")} onClick={() => write(meant())}>Command …</Button>
+      <Button title={withKey("Any command: for tasks that match a pattern, for a cycle point, or for an outside event", "command")} onClick={() => write(meant())}>Command …</Button>
       </div>
     </div>
   );

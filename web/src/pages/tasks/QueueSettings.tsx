@@ -41,7 +41,7 @@ export function QueueSettings({ queue: given, onClose }: { queue: QueueFacts | n
     <Dialog title={title} onClose={onClose}>
       <form className="queue-settings" onSubmit={submit}>
         <h2>{title}</h2>
-        {given === null && <Field label="Queue" says="A queue exists as soon as it is named: you can configure or pause it before its first task." value={name} onChange={setName} wrong="" focus />}
+        {given === null && <Field label="Queue" says="You can give a new name: a queue can be configured or paused before its first task." value={name} onChange={setName} wrong="" focus />}
         {given !== null && <p className="muted">Now: {running} running, {queue.counts.ready ?? 0} ready, {queue.counts.waiting ?? 0} waiting for other tasks.</p>}
         <Flag label="Paused" says="No worker gets tasks of this queue; running tasks continue." is={flags.paused} onChange={(paused) => setFlags({ ...flags, paused })} />
         <fieldset>
@@ -50,7 +50,7 @@ export function QueueSettings({ queue: given, onClose }: { queue: QueueFacts | n
         </fieldset>
         <fieldset>
           <legend>By limit key</legend>
-          <p className="muted">Tasks with the same limit key, such as a licence or an instrument, share one limit. The key * stands for every other key: each of them has this limit.</p>
+          <p className="muted">Tasks with the same limit key, such as a licence or an instrument, share one limit. The limit of the key * applies separately to each key that is not listed.</p>
           {rows.slice(1).map((row, at) => (
             <div key={at} className="limit-row">
               <Field label="Key" value={row.key} onChange={(key) => change(at + 1, { key })} wrong={wrong[at + 1]?.key ?? ""} />

@@ -38,7 +38,7 @@ export function ResubmitDialog({ ids, onClose, onDone }: { ids: readonly string[
   return (
     <Dialog title={title} onClose={onClose} className="wide">
       <h2>{title}</h2>
-      <p>Each becomes a new task with the same command, spec, settings and needs. The old ones stay as they are; a task that was submitted again before is not submitted twice.</p>
+      <p>Each task is submitted as a new task with the same command, spec, settings and needs. The old tasks do not change; a task that was submitted again before is not submitted twice.</p>
       {children > 0 && (
         <label className="tick"><input type="checkbox" checked={withChildren} onChange={(event) => { setOffered(children); setWithChildren(event.target.checked); }} /> Include tasks that were cancelled because they need one of these tasks{withChildren ? "" : ` (${children} directly)`}</label>
       )}

@@ -46,7 +46,7 @@ export function TaskLog({ task }: { task: StoredTask }) {
         )}
         <span className="logs-field">
           <input className="input" type="search" placeholder="Search the log" aria-label="Search in the log" maxLength={500} value={text} onChange={(event) => setText(event.target.value)} />
-          <Button look="quiet" aria-pressed={withCase} title="Match upper and lower case" aria-label="Match case" onClick={() => setWithCase(!withCase)}>Aa</Button>
+          <Button look="quiet" aria-pressed={withCase} title="Distinguish upper and lower case" aria-label="Match case" onClick={() => setWithCase(!withCase)}>Aa</Button>
         </span>
         <select aria-label="Level" value={level} onChange={(event) => setLevel(event.target.value)}>{LEVEL_OPTIONS.map(([value, word]) => <option key={value} value={value}>{word}</option>)}</select>
       </div>
@@ -60,7 +60,7 @@ export function TaskLog({ task }: { task: StoredTask }) {
           </ul>
         </>
       )}
-      {error !== null ? (isMissing(error) ? <p className="muted">This server has no log of this attempt: the job has written nothing, or the log is on its worker.</p> : <Failure error={error} retry={() => void refetch()} />)
+      {error !== null ? (isMissing(error) ? <p className="muted">This server has no log of this attempt: the job has written nothing, or its log is only on the machine of the worker.</p> : <Failure error={error} retry={() => void refetch()} />)
         : part === undefined ? <Loading what="the log" />
         : part.size === 0 ? <p className="muted">Nothing has been written to {stream}.</p>
         : (

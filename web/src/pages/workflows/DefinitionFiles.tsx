@@ -5,7 +5,7 @@ import type { WorkflowDocument } from "../../api/registry";
 import { RENDERED } from "../../ui/FileDiffs";
 import { Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
-import { bytesText } from "../../ui/quantities";
+import { bytesText, countText } from "../../ui/quantities";
 import { useAddress } from "../useAddress";
 import { DefinitionText } from "./DefinitionText";
 import { isFile, mainFile, SHOWN_BYTES_MAX, textOfBytes } from "./definitionText";
@@ -43,7 +43,7 @@ export function DefinitionFiles({ files, findings, contentOf, titleOf = (path) =
         {files.map((one) => (
           <li key={one.path}>
             <button type="button" className="link" aria-pressed={one.path === path} onClick={() => open(one.path)}>{plain(titleOf(one.path))}</button>
-            <span className="muted">{one.executable ? "executable · " : ""}{bytesText(one.size)}{count(one.path) > 0 ? ` · ${count(one.path)} found` : ""}</span>
+            <span className="muted">{one.executable ? "executable · " : ""}{bytesText(one.size)}{count(one.path) > 0 ? ` · ${countText(count(one.path), "finding")}` : ""}</span>
           </li>
         ))}
       </ul>

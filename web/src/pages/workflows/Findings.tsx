@@ -38,7 +38,7 @@ function Place({ finding, onJump }: { finding: Finding; onJump: ((file: string, 
 /** What is wrong is told below: only how much of it there is. */
 function errorsText(findings: readonly Finding[]): string {
   const errors = findings.filter((one) => one.severity === "error").length;
-  return errors === 1 ? "Refused: there is a mistake in it." : `Refused: there are ${errors} mistakes in it.`;
+  return errors === 1 ? "Refused: 1 mistake was found." : `Refused: ${errors} mistakes were found.`;
 }
 
 /** A refusal with its findings where it has some. */

@@ -66,7 +66,7 @@ export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocumen
         <label className="field">
           <span>Template variables</span>
           <textarea className="input" rows={3} placeholder={'NAME = value\nSITES = ["low", "mid"]'} value={lines} onChange={(event) => { setLines(event.target.value); checking.reset(); }} />
-          <small className={more.wrong.length > 0 ? "wrong" : "muted"}>{more.wrong.length > 0 ? `Not NAME = value: ${plain(more.wrong[0] ?? "")}` : "For workflows with templates: one per line. Values are JSON or text."}</small>
+          <small className={more.wrong.length > 0 ? "wrong" : "muted"}>{more.wrong.length > 0 ? `Expected NAME = value, got: ${plain(more.wrong[0] ?? "")}` : "For workflows with templates: one variable per line. Values are JSON or text."}</small>
         </label>
       )}
       <StartOptions texts={options} hasPoints={kind !== "sip"} refused={[beginning.error, preview.error].find((error) => error instanceof Problem) ?? null} range={preview.range} onChange={(part) => setOptions({ ...options, ...part })} />

@@ -66,9 +66,9 @@ function RunVersionList({ run, told }: { run: string; told: RunVersions }) {
       <ul className="file-list">
         {told.versions.map((one, place) => (
           <li key={one.version} aria-current={place === 0 ? "true" : undefined}>
-            <span>{one.version}{place === 0 && <span className="muted"> (this one)</span>}</span>
+            <span>{one.version}{place === 0 && <span className="muted"> (in use)</span>}</span>
             <span className="muted">
-              {one.version === 1 ? "the run began with it" : `reloaded${one.who === "" ? "" : ` by ${plain(one.who)}`}`}, <At at={one.at} /> (<Ago at={one.at} />){" "}
+              {one.version === 1 ? "the run began with this version" : `reloaded${one.who === "" ? "" : ` by ${plain(one.who)}`}`}, <At at={one.at} /> (<Ago at={one.at} />){" "}
               {had.has(one.version - 1) && <Button look="quiet" aria-pressed={one.version === asked} aria-label={`What the reload to version ${one.version} changed`} onClick={() => change({ reload: one.version === asked ? "" : String(one.version) })}>Changes</Button>}
             </span>
           </li>

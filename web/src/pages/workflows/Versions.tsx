@@ -19,7 +19,7 @@ export function Versions({ name, version }: { name: string; version: string }) {
       <ul className="file-list">
         {data?.map((one) => (
           <li key={one.version} aria-current={one.version === version ? "true" : undefined}>
-            <span><Link to="/workflows/$workflow/$version" params={{ workflow: name, version: one.version }}>{plain(one.version)}</Link>{one.version === version && <span className="muted"> (this one)</span>}</span>
+            <span><Link to="/workflows/$workflow/$version" params={{ workflow: name, version: one.version }}>{plain(one.version)}</Link>{one.version === version && <span className="muted"> (shown here)</span>}</span>
             <span className="muted">by {plain(one.registered_by)}, <Ago at={one.registered_at} /> {one.version !== version && <Button look="quiet" aria-pressed={one.version === against} aria-label={`Compare with ${one.version}`} onClick={() => change({ against: one.version === against ? "" : one.version })}>Compare</Button>}</span>
           </li>
         ))}

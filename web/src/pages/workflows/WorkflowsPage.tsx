@@ -69,5 +69,5 @@ function WorkflowLine({ name, versions }: { name: string; versions: readonly Wor
 }
 
 export function Runnable({ is }: { is: boolean }) {
-  return <span className={is ? "chip good" : "chip alarm"} title={is ? "" : "A request may give the values that are missing; see the findings on its page"}>{is ? "✔ can run" : "✖ cannot run as it is"}</span>;
+  return <span className={is ? "chip good" : "chip alarm"} title={is ? "" : "A request may give the missing values; see the findings on the page of the workflow"}>{is ? "✔ can run" : "✖ cannot run as it is"}</span>;
 }

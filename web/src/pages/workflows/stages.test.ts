@@ -22,7 +22,7 @@ describe("the list of a stage", () => {
     expect(elementsText({ max: 7, parameter: "beams" })).toBe("the elements of parameter beams, at most 7");
     expect(elementsText({ max: 7, parameter: "" })).toBe("a list that a request gives, of at most 7 elements");
     expect(elementsText({ max: 7, stage: "find", output: "beams" })).toBe("output beams of find, at most 7 elements");
-    expect(elementsText({ max: 7, stage: "find" })).toBe("the same elements as find; each one waits for the same element of find");
+    expect(elementsText({ max: 7, stage: "find" })).toBe("the same elements as find; each element waits for the same element of find");
   });
 });
 

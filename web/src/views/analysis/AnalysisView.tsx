@@ -60,7 +60,7 @@ export function AnalysisView() {
 function reasonFor(quantity: Quantity): string {
   if (quantity.id === "run") return "Figures appear with the first job that succeeds.";
   if (quantity.id === "queue") return "Figures appear with the first job that begins.";
-  return "Workers measure jobs every few seconds; jobs that are shorter, or hosts without such devices, leave no figures.";
+  return "Workers measure jobs every few seconds; there are no figures for shorter jobs, or for hosts without the measured device.";
 }
 
 function Names({ names, quantity, chosen, choose }: { names: readonly NameFigures[]; quantity: Quantity; chosen: string; choose: (name: string) => void }) {

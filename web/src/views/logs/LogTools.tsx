@@ -45,7 +45,7 @@ export function LogTools(props: LogToolsProps) {
     <div className="logs-tools">
       <span className="logs-field">
         <input ref={field} className="input" type="search" placeholder={withKey("Search the log", "search log")} aria-label="Search in the log" value={asked.text} onChange={(event) => setAsked({ ...asked, text: event.target.value })} onKeyDown={keys} />
-        <Button look="quiet" aria-pressed={asked.case} title="Match upper and lower case" aria-label="Match case" onClick={() => setAsked({ ...asked, case: !asked.case })}>Aa</Button>
+        <Button look="quiet" aria-pressed={asked.case} title="Distinguish upper and lower case" aria-label="Match case" onClick={() => setAsked({ ...asked, case: !asked.case })}>Aa</Button>
         <Button look="quiet" aria-pressed={asked.match === "glob"} title="A * in the text stands for any characters of a line" aria-label="A * stands for any characters" onClick={() => setAsked({ ...asked, match: asked.match === "glob" ? "text" : "glob" })}>*</Button>
       </span>
       {search !== null && (
@@ -53,7 +53,7 @@ export function LogTools(props: LogToolsProps) {
           <span className="muted nowrap" role="status">{foundText(search, props.current)}</span>
           <Button look="quiet" aria-label="The previous line found" disabled={found === 0} onClick={() => step(-1)}>↑</Button>
           <Button look="quiet" aria-label="The next line found" disabled={found === 0} onClick={() => step(1)}>↓</Button>
-          <label><input type="checkbox" checked={only} onChange={(event) => setOnly(event.target.checked)} /> only these</label>
+          <label><input type="checkbox" checked={only} onChange={(event) => setOnly(event.target.checked)} /> only lines found</label>
         </>
       )}
       <select aria-label="Level" value={level} onChange={(event) => setLevel(event.target.value)}>

@@ -28,7 +28,7 @@ export function attemptsOf(submissions: readonly Submission[]): Choice[] {
           key: `${one.submit}.${attempt}`,
           submit: one.submit,
           attempt,
-          ended: ended_by === null ? "at work" : `${endingOf(ended_by).word}${exit_status === null ? "" : `, exit ${exit_status}`}`,
+          ended: ended_by === null ? "running" : `${endingOf(ended_by).word}${exit_status === null ? "" : `, exit ${exit_status}`}`,
         })),
     );
 }
