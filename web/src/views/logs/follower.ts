@@ -40,6 +40,7 @@ const PART_BYTES = 256 * 1024;
 const BEFORE_BYTES = 32 * 1024; // shown before a line that somebody asked for
 const WAIT_S = 20;
 const AGAIN_MS = 2_000;
+const LOG_OF_RUN_TRIES = 10;
 
 export class LogFollower {
   readonly buffer = new LogBuffer();
@@ -134,6 +135,7 @@ export class LogFollower {
 
   private async follow(signal: AbortSignal): Promise<void> {
     let begun = false;
+    let waits = this.place.id === "" ? LOG_OF_RUN_TRIES : 0; // a run that has just begun has none yet
     while (!signal.aborted) {
       try {
         await this.untilWanted(signal);
@@ -142,8 +144,9 @@ export class LogFollower {
       } catch (error) {
         if (isOver(signal)) return;
         const problem = problemOf(error);
-        this.put({ problem, phase: problem.passes && begun ? "reading" : problem.passes ? "loading" : "failed" });
-        if (!problem.passes) return;
+        const passes = problem.passes || (problem.status === 404 && !begun && waits-- > 0);
+        this.put({ problem, phase: passes && begun ? "reading" : passes ? "loading" : "failed" });
+        if (!passes) return;
         await pause(AGAIN_MS, signal);
       }
     }
