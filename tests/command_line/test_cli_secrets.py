@@ -138,7 +138,7 @@ def test_a_definition_with_secrets_that_cannot_be_given_is_not_valid(tidewheel):
     assert "[a][environment]BAD: 'secret:../../etc/shadow'is not a reference to a secret" in (
         told.out + told.err
     )
-    assert "[b][environment]GOOD: Slurm would keep a secret as plain text" in (
+    assert "[b][environment]GOOD: Slurm would store a secret as plain text" in (
         told.out + told.err
     )
     assert "GOOD: '" not in (told.out + told.err)

@@ -60,7 +60,7 @@ STRICTER = {
     "a secret or config of which nothing is said": r"with the keys of a (secret|config)",
     "a signal that no engine knows": r"expected a signal such as",
     "a folder from nowhere": r"expected an absolute path in the container",
-    "hosts without an address": r"expected an address such as",
+    "hosts without an address": r"with an address such as",
     "a number that only containers are refused for": r"expected a whole number, such as 512",
     "what fails when it is looked up": r"has no (source|target)|volumes_from names the service",
     "a secret or config of which nobody knows what is in it": r"does not say where its content",

@@ -154,7 +154,7 @@ def test_a_file_of_platforms_that_is_wrong_is_refused_with_what_would_be_accepte
 
 
 def test_jobs_of_slurm_cannot_be_tied_to_their_worker():
-    with pytest.raises(BadSetting, match="do not end with a worker"):
+    with pytest.raises(BadSetting, match="do not end with their worker"):
         WorkerSettings(name="w", tie_jobs=True, runners=("slurm",))
 
 

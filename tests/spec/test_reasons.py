@@ -32,8 +32,11 @@ async def why(world, task_id):
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"command": None, "handler": "plot"}, "alive knows handler 'plot'; start one"),
-        ({"command": None, "spec": "1"}, "It has only a spec, which no worker"),
+        (
+            {"command": None, "handler": "plot"},
+            "No live worker of queue 'default' knows handler 'plot'; start one",
+        ),
+        ({"command": None, "spec": "1"}, "It has only a spec, which no live worker"),
         ({"command": None, "handler": "ship"}, ""),
         ({"resources": Resources(labels=frozenset({"fast"}))}, "label 'fast'"),
         ({"resources": Resources(memory_bytes=64 * 2**30)}, "It asks for 64 GiB of memory"),

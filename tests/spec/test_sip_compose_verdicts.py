@@ -283,7 +283,7 @@ THERE = {
     "network_mode: container:db|": f"container db must exist on {ENGINE}",
     "external_links: ['db:sql']|": f"container db must exist on {ENGINE}",
     "volumes: ['../sky:/sky']|": (
-        "../sky (from the job's folder) must exist on each node of a Swarm that runs it"
+        "../sky (from the job's folder) must exist on each Swarm node that runs it"
     ),
     "volumes: ['../../../../sky:/sky', '../see:/see']|": (
         "../../../../sky (from the job's folder), ../see (from the job's folder) must exist on "
@@ -294,8 +294,8 @@ THERE = {
         "a time"
     ),
     "privileged: true\n    ports: ['8080:80']|": (
-        "port 8080 must be free on the host of the worker that runs it: "
-        "one such stage at a time"
+        "port 8080 must be free on the host of the worker that runs it; only one such stage "
+        "can run at a time"
     ),
     "networks: [lab]\n    ports: ['80:80']|networks: {lab: {driver: overlay}}": (
         "port 80 must be free on the nodes of the Swarm that runs it; only one such stage can "
@@ -315,7 +315,7 @@ THERE = {
     "volumes: [{type: bind, source: /mnt/sky, target: /sky}]|": (
         f"/mnt/sky must exist on {HOSTS}"
     ),
-    "volumes: ['/mnt/sky:/sky']|": "/mnt/sky must exist on each node of a Swarm that runs it",
+    "volumes: ['/mnt/sky:/sky']|": "/mnt/sky must exist on each Swarm node that runs it",
 }
 
 

@@ -80,16 +80,17 @@ def test_no_secret_is_given_to_containers(tidewheel, flow, stage):
     stage("use", "docker-compose.yml", COMPOSE)
     told = tidewheel("validate", flow)
     assert (
-        "key of stage use: the container engine would keep a secret as plain text" in told.out
+        "key of stage use: the container engine would store a secret as plain text" in told.out
     )
     stage("use", "parameters.yaml", "place:\n")
     environment = "    environment:\n      KEY: secret:key\n"
     stage("use", "docker-compose.yml", COMPOSE + environment)
     told = tidewheel("validate", flow)
     assert (
-        "a service of stage use" in told.out and "would keep a secret as plain text" in told.out
+        "a service of stage use" in told.out
+        and "would store a secret as plain text" in told.out
     )
     stage("use", "docker-compose.yml", COMPOSE + "    environment: [KEY=secret:key]\n")
-    assert "would keep a secret as plain text" in tidewheel("validate", flow).out
+    assert "would store a secret as plain text" in tidewheel("validate", flow).out
     stage("use", "docker-compose.yml", COMPOSE + "    environment: [KEY=x]\n")
     assert tidewheel("validate", flow).status == 0

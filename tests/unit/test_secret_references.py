@@ -101,7 +101,7 @@ def test_bad_values_and_variables_without_a_command_are_refused():
 @pytest.mark.parametrize("runner", ["slurm", "compose", "swarm"])
 def test_no_secret_is_given_to_what_keeps_environments_in_clear(runner):
     said = {"runner": runner, "compose": "services: {a: {image: x}}"}
-    with pytest.raises(InvalidTask, match=f"{runner} would keep a secret as plain text"):
+    with pytest.raises(InvalidTask, match=f"{runner} would store a secret as plain text"):
         asked({"A": "secret:x"}, **said)
     assert findings(asked({"A": "x"}, **said)) == []
 

@@ -77,7 +77,7 @@ def test_labels_of_nodes_are_read_as_people_write_them(node, wanted):
     ],
 )
 def test_a_spec_that_cannot_be_run_is_refused(bad):
-    with pytest.raises(BadStage, match=r"expected|accepted|at most|not a list"):
+    with pytest.raises(BadStage, match=r"expected|accepted|at most|not a list|must be"):
         read_stage_spec(spec(**bad))
 
 

@@ -373,7 +373,7 @@ def test_other_points_may_be_relative_to_the_initial_one():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("$", "final cycle point"),
+        ("$", "counts from the final point"),
         ("^2000", "point after"),
         ("^^", "point after"),
         ("foo", "not a valid date-time"),
