@@ -135,7 +135,7 @@ def test_a_definition_with_secrets_that_cannot_be_given_is_not_valid(tidewheel):
     folder = flow(tidewheel, BAD, "R1 = a => b")
     told = tidewheel("validate", folder)
     assert told.status != 0
-    assert "[a][environment]BAD: 'secret:../../etc/shadow'is not a reference to a secret" in (
+    assert "[a][environment]BAD: 'secret:../../etc/shadow' is not a reference to a secret" in (
         told.out + told.err
     )
     assert "[b][environment]GOOD: Slurm would store a secret as plain text" in (
