@@ -183,7 +183,7 @@ def test_with_a_filter_a_command_takes_what_is_shown_and_says_of_how_many(tidewh
     with run.answering() as heard, on_terminal(tidewheel, "tui", "forecast") as tui:
         tui.sees("model_b").press("/", ":running", "enter").sees_no("model_a")
         tui.sees("1 of ", " shown: 1 ").press("home", "H")
-        tui.sees("tidewheel hold forecast/run1 1/model_b", ", 1 shown)?").press("y")
+        tui.sees("tidewheel hold forecast/run1 1/model_b", "(only 1 of ").press("y")
         tui.sees("1/model_b is held")
     [command] = map(json.loads, heard)
     assert command["ids"] == ["1/model_b"]
