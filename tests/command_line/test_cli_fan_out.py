@@ -206,7 +206,7 @@ def test_a_reload_that_would_leave_a_list_without_its_elements_is_refused(
 @pytest.mark.parametrize(
     ("graph", "more", "seen"),
     [
-        ("R1 = list\nP1 = foo => process<file> => join", "", "where list is not"),
+        ("R1 = list\nP1 = foo => process<file> => join", "", "but list does not"),
         ("R1 = list => process<file> => join", "workflow = sub", "list is a run"),
         ("R1 = list => process<file> => join", "run mode = skip", "list is skipped"),
     ],

@@ -143,7 +143,7 @@ def test_a_list_that_is_too_long_fails_and_says_where_its_bound_is(tidewheel):
     put(tidewheel.folder, {"shop.py": text})
     assert tidewheel("run", "shop.py", "--stall-timeout", "0").status == 1
     said = tidewheel("why", "shop", "1/find").out
-    assert "1/find returned 2 elements, of which" in said
+    assert "1/find returned 2 elements for " in said
     assert "in Python: map(…, max=…)" in said
 
 

@@ -147,7 +147,7 @@ def test_a_workflow_without_an_end_is_played_for_some_points(tidewheel, flow):
     flow(FLOW.replace("final cycle point = {final}", ""))
     shown = tidewheel("rehearse", "flow")
     assert shown.status == 0
-    assert "only the first 10 are played, to 20300103T0600Z" in shown.err
+    assert "only the first 10 points are played, to 20300103T0600Z" in shown.err
     assert "flow stopped at the last point: 40 tasks" in shown.out
 
 

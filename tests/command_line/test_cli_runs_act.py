@@ -159,7 +159,8 @@ def test_a_refusal_of_the_scheduler_is_told_with_what_to_do(tidewheel):
         refused = tidewheel("remove", "1/prep")
     assert refused.status == 2
     assert refused.err == (
-        "tidewheel: 1/prep: active\n  Remove with --kill, or wait until it has ended\n"
+        "tidewheel: 1/prep: active\n"
+        "  Remove with --kill, or wait until no job of these tasks runs\n"
     )
 
 

@@ -299,7 +299,7 @@ def test_a_name_alone_shows_the_task_wherever_it_is(tidewheel):
     assert [one["id"] for one in page["tasks"]] == ["1/model_a", "1/model_b"]
     page = tidewheel("show", "*:failed", "--json").json
     assert [one["id"] for one in page["tasks"]] == ["1/model_a"]
-    assert "none is expired" in tidewheel("show", "*/prep:expired").err
+    assert "none of them is expired" in tidewheel("show", "*/prep:expired").err
 
 
 # ---- why ----

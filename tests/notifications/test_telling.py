@@ -273,7 +273,7 @@ def test_a_receiver_that_is_down_gets_the_same_message_when_it_is_back(
     teller.passes()
     [waiting] = tidewheel("notify", "list", "--json").json["waiting"]
     assert waiting["tries"] > 0
-    assert "not reached" in waiting["error"]
+    assert "cannot be reached" in waiting["error"]
     with hook.listening():
         teller.passes()
         teller.passes()

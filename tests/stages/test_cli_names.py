@@ -118,7 +118,7 @@ def test_a_folder_of_that_name_goes_first_and_the_name_is_told(tidewheel):
     refused = tidewheel("graph", "vis")
     assert refused.status == 2
     assert "name the definition: vis/one-line.json, vis/other-1.0.0.yaml\n" in refused.err
-    assert "the registered workflow is vis/1.0.0" in refused.err
+    assert "not the registered workflow vis/1.0.0" in refused.err
 
 
 def test_no_path_of_a_kept_definition_leads_out_of_its_folder(tidewheel, tmp_path):

@@ -194,7 +194,7 @@ def test_containers_without_a_runner_are_told_at_once_and_by_why(tidewheel, flow
     (tidewheel.folder / "stages/make/1.0.0/script.sh").unlink()
     stage("make", "docker_compose.yaml", COMPOSE)
     with tidewheel.started("run", flow) as running:
-        running.read_until("which this process runs only with --runner compose")
+        running.read_until("another worker unless you add --runner compose")
         running.read_until("starts")
         eventually(
             lambda: "--queue run:vis/run1 --runner compose" in tidewheel("why", "1/make").out,

@@ -68,7 +68,7 @@ def test_a_stage_is_given_the_secrets_that_it_declares_and_no_other(tidewheel, f
 def test_a_reference_that_names_nothing_is_a_mistake_of_the_request(tidewheel, flow):
     ran = tidewheel("run", flow, "--name", "x", "-p", "password=secret:../db")
     assert ran.status != 0
-    assert "password: 'secret:../db'is not a reference to a secret" in ran.err
+    assert "password: 'secret:../db' is not a reference to a secret" in ran.err
 
 
 COMPOSE = "services:\n  work:\n    image: nothing/like-this:1\n"

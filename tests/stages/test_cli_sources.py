@@ -102,7 +102,7 @@ def test_a_flow_is_called_as_its_folder_or_repository_is(tidewheel):
     ("word", "said"),
     [
         ("@v9#workflows", "has no 'v9'"),
-        ("@v1.2#elsewhere", "has no 'elsewhere' there"),
+        ("@v1.2#elsewhere", "has no file or folder 'elsewhere'"),
         ("@v1.2#../workflows", "is not a path inside"),
         ("@v1.2#/etc", "is not a path inside"),
         ("@--upload-pack=touch#workflows", "cannot be a branch, tag or commit"),

@@ -244,7 +244,7 @@ def test_a_token_that_does_not_suffice_says_what_would(server, here):
     reach(here, server, "read")
     answer = here("submit", "--", "true")
     assert answer.status == 2
-    assert "needs a token with scope submit\n  It has read" in answer.err
+    assert "needs a token with scope submit\n  This token has read" in answer.err
 
 
 @pytest.mark.parametrize("command", [("tasks",), ("worker", "--wait-for-store", "0s")])
