@@ -631,7 +631,7 @@ def test_an_outcome_of_an_element_that_the_list_lacks_is_told():
             "returned no list, which process<file>, plot<file> needs; "
             "it returned only files, unit",
         ),
-        ("a", "returned no list, which"),
+        ("a", "returned no list, which process<file>, plot<file> needs"),
         (["a"] * 1001, "returned 1001 elements for process<file>, plot<file>; at most"),
     ],
 )

@@ -77,7 +77,9 @@ def test_labels_of_nodes_are_read_as_people_write_them(node, wanted):
     ],
 )
 def test_a_spec_that_cannot_be_run_is_refused(bad):
-    with pytest.raises(BadStage, match=r"expected|accepted|at most|not a list|must be"):
+    with pytest.raises(
+        BadStage, match=r'expected|accepted|at most|not a list|must be \{"NAME": "VALUE"\}'
+    ):
         read_stage_spec(spec(**bad))
 
 

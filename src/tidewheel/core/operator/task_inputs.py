@@ -123,8 +123,7 @@ def size_returned(tasks: MappedTasks, values: Values) -> int:
         name = "" if over.value == RETURN else f" of {over.value}"
         raise Refused(
             f"returned {len(found)} elements{name} for {mapped}; at most "
-            f"{over.elements_max} are "
-            f"accepted ({over.max_item})"
+            f"{over.elements_max} are accepted ({over.max_item})"
         )
     return len(found)
 
