@@ -83,6 +83,9 @@ CAMPAIGNS = {
             ),
             77043: "what ran in no flow behind the horizon lost its history at a restart",
             135: "after a reload all elements of another list were taken for done",
+            185766409: "who was spawned behind the horizon after a reload was not evaluated",
+            920000090: "how a task ended was lost when it ran again after a reload needed it",
+            910000562: "nor was who was spawned before the point from which on a flow counts",
         },
     ),
     "advice": Campaign(
@@ -105,6 +108,7 @@ CAMPAIGNS = {
             1370946374: "a reload gave a verdict another member of the family as its cause",
             2107673408: "behind one run by hand none showed of those that a fixed point blocks",
             7300015: "the oracle did not know who is blocked and then waits, cause mended",
+            910000200: "the test added outputs that a task which had ended should have made",
             50000220: "any of no elements was not taken while another flow's list was to come",
         },
     ),

@@ -287,9 +287,17 @@ def _is_only_waiting(disagreement: str) -> bool:
 
 
 def _is_untouched(run: Driven, arrows: tuple[Arrow, ...]) -> bool:
-    """Whether nothing is known of the targets of arrows, nor of their parents."""
-    core, start = run.run.core, run.case.graph.start
+    """Whether nothing is known of the targets of arrows, nor of their parents.
+
+    Nor of any task, at any point, to which an arrow gives another output that it has to make.
+    """
+    core, graph = run.run.core, run.case.graph
+    start, known = graph.start, {name for there in core.memory.values() for name in there}
     for arrow in arrows:
+        for leaf in leaves(arrow.condition):
+            for name in known.intersection(leaf.names):
+                if not set(leaf.outputs).isdisjoint(graph.customs.get(name, ())):
+                    return False
         for point in arrow.points:
             wanted = {(point, name) for name in arrow.targets}
             for leaf in leaves(arrow.condition):

@@ -307,6 +307,20 @@ def _acquit(context: StepContext, node: IndexedNode, point: Point, flows: Flows)
         for flow in sorted(flows & memory.verdicts.keys()):
             if memory.verdicts[flow].kind is not VerdictKind.FINISHED:
                 restore(context, node, point, flow)
+            else:
+                _keep_end(context, node, point, flow)
+
+
+def _keep_end(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
+    """Records how a task ended which may now end otherwise: since a reload others may need it,
+    and have taken it for made."""
+    memory = context.pool.remember(point, node.name)
+    ended = memory.verdicts[flow].ended
+    for output in (*IMPLIED.get(ended, ()), ended):
+        made = memory.made.get(output, NO_FLOW)
+        if output in node.heard and flow not in made:
+            memory.made[output] = made | {flow}
+            context.touched.memory[(point, node.name)] = None
 
 
 def drop_waits(context: StepContext, task: PooledTask) -> None:

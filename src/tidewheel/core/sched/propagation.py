@@ -260,6 +260,10 @@ def spawn_on_demand(
         spawn(context, node, point, fresh, true)
         if node.suicides:
             consider_level(context, node, point, fresh)
+        if len(states) > 1 or (horizon is not None and point < horizon):
+            # It may have parents that were dead before: a reload evaluates nobody behind the
+            # horizon, and a new flow nobody before the point from which on it counts.
+            context.evaluate((point, node.name), fresh)
 
 
 def _unknown(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> Flows:
