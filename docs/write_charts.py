@@ -115,9 +115,9 @@ def beside_cylc() -> Picture:
     """What the README shows."""
     groups = []
     for name, what in (
-        ("cycling, simulated", "1,000 cycles × 10, of Cylc"),
-        ("independent jobs", "live jobs, independent, of Cylc"),
-        ("a chain of jobs", "live jobs, chain, of Cylc"),
+        ("cycling, simulated", "1,000 cycles × 10, relative to Cylc"),
+        ("independent jobs", "live jobs, independent, relative to Cylc"),
+        ("a chain of jobs", "live jobs, chain, relative to Cylc"),
     ):
         measured = rows_of_goals()[what].measured
         found = re.fullmatch(r"([\d,.]+)× \(([\d,.]+) to ([\d,.]+) tasks/s\)", measured)
@@ -149,7 +149,7 @@ def goals() -> Picture:
             groups.setdefault(row.goal, []).append(bar)
     note = "measured ÷ wanted, or the other way round where less is better; 1 is met"
     listed = list(groups.items())
-    return bars("How far the goals are", listed, note, powers_of_ten(listed), left=400)
+    return bars("How far the goals are", listed, note, powers_of_ten(listed), left=450)
 
 
 LEAST, MOST = 0.1, 10.0  # beyond that a bar says no more

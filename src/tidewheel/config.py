@@ -266,7 +266,8 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
-            raise BadSetting("TLS", "one file", "a certificate together with its key")
+            fault = "--certificate and --key must be given together"
+            raise BadSetting("TLS", "one file", fault=fault)
         if not 0 <= self.port < PORTS:
             raise BadSetting("port", self.port, f"0 (any) to {PORTS - 1}")
         _positive(self, "body_bytes_max", "header_bytes_max", "connections_max")
@@ -368,7 +369,7 @@ class WorkerSettings:
             raise BadSetting("queues", self.queues, "at least one queue name")
         for queue in self.queues:
             if finding := name_finding("queue", queue):
-                raise BadSetting("queue", queue, f"a valid name: {finding}")
+                raise BadSetting("queue", queue, fault=finding)
         if self.lease_seconds is not None:
             _check_lease("lease_seconds", self.lease_seconds)
         if self.grace_seconds < 0:
@@ -385,18 +386,17 @@ class WorkerSettings:
         read_allowances(self.allow_compose)
         given = runner_labels(self.runners) | allow_labels(self.allow_compose)
         for label in self.capacity.labels - given:
-            if label.startswith(RUNNER_LABEL_PREFIX):
-                runner = label.removeprefix(RUNNER_LABEL_PREFIX)
-                raise BadSetting("label", label, f"--runner {runner}, which offers it")
-            if label.startswith(ALLOW_LABEL_PREFIX):
-                what = label.removeprefix(ALLOW_LABEL_PREFIX)
-                raise BadSetting("label", label, f"--allow-compose {what}, which offers it")
+            if label.startswith((RUNNER_LABEL_PREFIX, ALLOW_LABEL_PREFIX)):
+                is_runner = label.startswith(RUNNER_LABEL_PREFIX)
+                by = f"--{'runner' if is_runner else 'allow-compose'} {label.partition(':')[2]}"
+                fault = f"--label {label} cannot be given by hand; {by} adds it"
+                raise BadSetting("label", label, fault=fault)
         if self.tie_jobs and self.runners:
-            accepted = (
-                "no --runner together with --tie-jobs: jobs of other runners do not end with "
-                "their worker"
+            fault = (
+                f"--runner {', '.join(self.runners)} cannot be combined with --tie-jobs: its "
+                "jobs do not end with their worker; leave out one of the two"
             )
-            raise BadSetting("runner", ", ".join(self.runners), accepted)
+            raise BadSetting("runner", self.runners, fault=fault)
 
 
 def runner_labels(runners: Iterable[str]) -> frozenset[str]:
@@ -410,7 +410,7 @@ def runner_labels(runners: Iterable[str]) -> frozenset[str]:
 
 # The words for what a worker may be told to allow, and what each means.
 ALLOWABLE: Mapping[str, str] = {
-    "privileged": "privileged containers: root of the host",
+    "privileged": "privileged containers: root on the host",
     "host-network": "the network of the host, its interfaces and its local services",
     "host-pid": "the processes of the host",
     "host-ipc": "the shared memory of the host",
@@ -419,10 +419,10 @@ ALLOWABLE: Mapping[str, str] = {
     "devices": "devices of the host, GPUs among them",
     "security-opt": "security options, such as running unconfined",
     "sysctls": "kernel parameters",
-    "engine-socket": "the engine itself: root of the host",
+    "engine-socket": "the engine itself: root on the host",
     "bind-mounts": "folders and files of the host outside the job's own",
     "volumes-from": "volumes of other containers",
-    "external": "networks, volumes, secrets and configs that the job did not make",
+    "external": "networks, volumes, secrets and configs that the job did not create",
     "volume-drivers": "volumes with their own drivers or options, which can mount anything",
     "logging": "other log drivers: the logs of the job will be missing",
     "build": "building images on the host",

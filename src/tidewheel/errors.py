@@ -188,11 +188,16 @@ class MessagesMissing(Refused, code="messages_missing"):
 
 
 class BadSetting(Refused, code="bad_setting", http_status=422):
-    """A setting is out of its bounds."""
+    """A setting is out of its bounds, or cannot be combined with another one.
 
-    def __init__(self, name: str, value: object, accepted: str) -> None:
+    ``fault`` is the whole message where no other value of this setting alone would be accepted.
+    """
+
+    def __init__(
+        self, name: str, value: object, accepted: str = "", *, fault: str = ""
+    ) -> None:
         self.name, self.value, self.accepted = name, value, accepted
-        super().__init__(f"{name} is {value!r}; expected {accepted}")
+        super().__init__(fault or f"{name} is {value!r}; expected {accepted}")
 
 
 class BadValues(Refused, code="bad_values", http_status=422):
@@ -273,7 +278,8 @@ class OlderSchema(StoreUnusable, code="older_schema"):
         self.found, self.known = found, known
         super().__init__(
             f"the store has schema version {found}; this tidewheel needs version {known}. "
-            "Stop its workers and run: tidewheel migrate"
+            "Back up the store, stop every process that uses it (servers, schedulers, monitors "
+            "and workers), then run: tidewheel migrate"
         )
 
 

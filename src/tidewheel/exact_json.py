@@ -32,7 +32,7 @@ def encode(value: object) -> str:
         text = _SHORTEST.encode(value)
     except TypeError as error:
         raise ValueError(
-            f"{error}; JSON has null, booleans, numbers, texts, lists and objects"
+            f"{error}; JSON has null, booleans, numbers, strings, lists and objects"
         ) from None
     except RecursionError:
         raise ValueError("it is nested too deeply, or contains itself") from None

@@ -243,7 +243,10 @@ def play(  # noqa: PLR0913 - each is named where it is given
     begins_at = None
     if at is not None:
         if graph.cycling.is_integer:
-            raise BadSetting("at", at, "no value: points that are numbers have no time")
+            fault = (
+                "at cannot be given: the points of this workflow are numbers and have no time"
+            )
+            raise BadSetting("at", at, fault=fault)
         begins_at = Instant(float(point_of(at, loaded)))
     rehearsal = rehearse(graph, assumptions, at=begins_at, until=last)
     if rehearsal.is_cut:

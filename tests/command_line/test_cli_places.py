@@ -115,7 +115,7 @@ def test_nor_to_allow_what_it_does_not(tidewheel):
 def test_nor_a_docker_compose_that_it_has_not(tidewheel):
     answer = tidewheel("worker", "--label", "compose:2")
     assert answer.status == 2
-    assert "docker compose 2 offers this label automatically" in answer.err
+    assert "2 offers it automatically" in answer.err
 
 
 def test_a_job_that_no_worker_takes_is_told_where_the_run_is_driven_once_for_each_cause(

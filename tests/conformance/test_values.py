@@ -36,7 +36,7 @@ def test_values_that_hold_what_no_text_column_can_are_kept_as_they_are_spelled(s
         ("", "not valid JSON"),
         ('{"a": ', "not valid JSON"),
         ('["a"]', "an array instead of an object"),
-        ('"a"', "a text instead of an object"),
+        ('"a"', "a string instead of an object"),
         ("3", "a number instead of an object"),
         ("null", "null instead of an object"),
         ('{"a": NaN}', "NaN is not a JSON number"),

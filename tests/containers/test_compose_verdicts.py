@@ -45,7 +45,7 @@ NOT_ASKED = {("image", "~"), ("env_file", "[/a]"), ("extends", "$HOME")}
 # What docker-compose accepts here and nothing executes, or what fails only later.
 STRICTER = {
     "an image with an impossible name": r"which is not a valid image name",
-    "a duration that no engine can read": r"expected a text such as 30s",
+    "a duration that no engine can read": r"expected a string such as 30s",
     "a time that no engine can read": r"expected microseconds",
     "a size that no engine can read": r"expected a size such as",
     "networks, secrets and configs, which are looked up when containers are made": (
@@ -54,7 +54,7 @@ STRICTER = {
     "a key that is known, and that no worker executes": r"which workers refuse",
     "a service that nobody would start": r"(every service|which) has a profile",
     "more or fewer containers than are run": r"replicas ",
-    "a structure where words are wanted": r"(has|is) a (list|mapping); write a text, or a list",
+    "a structure where words are wanted": r"(has|is) a (list|mapping); write a string, or ",
     "a file beside the definition": r"expected the absolute path of a file on the",
     "names that engines refuse only when they make something": r"has the name '",
     "a secret or config of which nothing is said": r"with the keys of a (secret|config)",

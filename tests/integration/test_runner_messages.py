@@ -120,7 +120,7 @@ def test_values_arrive_with_their_message_and_bad_ones_are_refused_at_once(tmp_p
             with pytest.raises(Refused):
                 await speaker.says("", output="ready", values=values)
         [answer] = await speaker.sends(request(key="k", values={"n": 1}))
-        assert "text that holds a JSON object" in answer["refused"]
+        assert "string that holds a JSON object" in answer["refused"]
         assert speaker.reports.values == ['{"n": 1}']
 
     play(tmp_path, scenario)

@@ -232,7 +232,7 @@ def test_only_the_count_of_retries_can_be_amended(client):
     ("fields", "finding"),
     [
         ({"comand": "true"}, "did you mean 'command'"),
-        ({"command": 7}, "command is 7; expected a text"),
+        ({"command": 7}, "command is 7; expected a string"),
         ({"command": "true", "timeout": "long"}, "timeout is 'long'"),
         ({"command": "true", "memory": "much"}, "memory is 'much'"),
         ({"command": "true", "cpu": "two"}, "cpu is 'two'"),

@@ -364,11 +364,11 @@ def test_the_kind_of_values_decides_how_they_are_written(tmp_path, values, names
             4,
             "<!> in a<!> is not understood",
         ),
-        ("[task parameters]\nm = 1..2, x\n", 2, "a range of numbers is mixed with texts"),
+        ("[task parameters]\nm = 1..2, x\n", 2, "a range of numbers is mixed with names"),
         ("[task parameters]\nm = a b\n", 2, "cannot be a value of a parameter"),
         ("[task parameters]\nm = 1..9..0\n", 2, "has a step of 0"),
         ("[task parameters]\nm = 1..99999999\n", 2, "is too large"),
-        ("[task parameters]\nm = x\n[[templates]]\nm = %(m)d\n", 4, "write %(name)s for texts"),
+        ("[task parameters]\nm = x\n[[templates]]\nm = %(m)d\n", 4, "%(name)s for strings"),
         ("[task parameters]\nm = x\n[[templates]]\nm = %(n)s\n", 4, "'n', which has no value"),
         ("[task parameters]\nm = x\n[[templates]]\nm = 9%\n", 4, "a % that is not a field"),
         (

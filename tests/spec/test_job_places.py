@@ -159,5 +159,5 @@ def test_jobs_of_slurm_cannot_be_tied_to_their_worker():
 
 
 def test_only_a_worker_with_a_runner_offers_its_label():
-    with pytest.raises(BadSetting, match="expected --runner slurm"):
+    with pytest.raises(BadSetting, match="--runner slurm adds it"):
         WorkerSettings(name="w", capacity=Resources(labels=frozenset({"runner:slurm"})))

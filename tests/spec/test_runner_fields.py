@@ -40,12 +40,12 @@ def test_a_script_that_was_written_for_sbatch_is_a_command_as_it_is():
     ("fields", "said"),
     [
         ({"runner": "pbs"}, "runner is 'pbs'; expected shell or slurm"),
-        ({"directives": ["--mem=1G"]}, "give runner slurm"),
+        ({"directives": ["--mem=1G"]}, "set runner to slurm"),
         ({"runner": "slurm", "directives": ["--array=1-9"]}, "one task for each element"),
         ({"runner": "slurm", "directives": "--mem=1G"}, "expected a list or an object"),
         ({"runner": "slurm", "directives": [1]}, "NAME=VALUE"),
         ({"runner": "slurm", "command": None, "handler": "h"}, "has no command"),
-        ({"runner": 1}, "expected a text"),
+        ({"runner": 1}, "expected a string"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_would_be_accepted(fields, said):

@@ -139,10 +139,10 @@ def test_a_comma_that_is_missing_hides_no_other_finding():
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("{{ args.text - 1 }}", "a text - a number"),
-        ("{{ args.text + 1 }}", "a text + a number"),
-        ("{{ 1 + args.text }}", "a number + a text"),
-        ("{{ args.text < 1 }}", "a text < a number"),
+        ("{{ args.text - 1 }}", "a string - a number"),
+        ("{{ args.text + 1 }}", "a string + a number"),
+        ("{{ 1 + args.text }}", "a number + a string"),
+        ("{{ args.text < 1 }}", "a string < a number"),
         ("{{ args.items + {} }}", "a list + a mapping"),
     ],
 )
@@ -235,7 +235,7 @@ def test_nothing_is_advised_in_json_about_a_yaml_file():
         ("{{ args.a[2] }}", "counted from 0"),
         ("{{ args.a | lenght }}", "did you mean 'length'?"),
         ("{{ args.b.colour }}", "did you mean 'color'?"),
-        ("{{ args.b.color - 1 }}", "a number in quotes is a text"),
+        ("{{ args.b.color - 1 }}", "a number in quotes is a string"),
         ("{{ args.a }", "write }} where it ends"),
         ("{{ args.a\n", "write }} where it ends"),
         ("{% for one in args.a %}", "add {% endfor %} where it ends"),

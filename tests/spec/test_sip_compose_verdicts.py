@@ -28,7 +28,7 @@ def errors(judgement):
             ["deploy:", "  restart_policy:", "    delay: 0"],
             7,
             "services.work.deploy.restart_policy.delay is 0, a number",
-            "expected a text such as 30s or 1m30s, in quotes",
+            "expected a string such as 30s or 1m30s, in quotes",
         ),
         (
             ["ports: 80"],

@@ -47,7 +47,7 @@ def test_an_object_is_kept_as_it_was_written_without_the_space_around_it(text):
     ("text", "kind"),
     [
         ("[1]", "an array"),
-        ('"beams"', "a text"),
+        ('"beams"', "a string"),
         ("true", "true or false"),
         ("null", "null"),
         ("4", "a number"),

@@ -48,9 +48,9 @@ def test_every_verb_is_known_by_its_own_name():
         ('{"verb": "kill"}', "kill needs ids"),
         ('{"verb": "pause", "x": 1}', "pause has no field 'x'; expected no other field"),
         ('{"verb": "kill", "idz": []}', "kill has no field 'idz'; expected ids"),
-        ('{"verb": "kill", "ids": "1/a"}', "ids must be a list of texts"),
-        ('{"verb": "kill", "ids": [1]}', "ids must be a list of texts"),
-        ('{"verb": "stop", "mode": 1}', "mode must be a text"),
+        ('{"verb": "kill", "ids": "1/a"}', "ids must be a list of strings"),
+        ('{"verb": "kill", "ids": [1]}', "ids must be a list of strings"),
+        ('{"verb": "stop", "mode": 1}', "mode must be a string"),
     ],
 )
 def test_what_is_no_command_is_refused_with_what_would_be(text, said):

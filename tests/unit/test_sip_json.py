@@ -70,8 +70,8 @@ def test_what_json_refuses_is_refused_with_a_place(text):
         ('{"a": 1\n\n', 1, 8, "',' or '}' is missing at the end of the file"),
         ('{"a": 1 : 2}', 1, 9, "',' or '}' is missing before ':'"),
         ("[", 1, 2, "a value is missing at the end of the file"),
-        ('{"a": "\\x"}', 1, 7, "a text has an escape that JSON does not know"),
-        ('["\\ud800"]', 1, 2, "a text has an escape that JSON does not know"),
+        ('{"a": "\\x"}', 1, 7, "a string has an escape that JSON does not know"),
+        ('["\\ud800"]', 1, 2, "a string has an escape that JSON does not know"),
         ("{1: 2}", 1, 2, "a key has no double quotes"),
         ("{,}", 1, 2, "a key in double quotes is missing before ','"),
         ("]", 1, 1, "a value is missing before ']'"),
@@ -129,7 +129,7 @@ def test_a_file_that_says_nothing_is_told_so(text):
         ('{"a": None}', "write null"),
         ('{\n // x\n "a": 1}', "JSON has no comments"),
         ('{"a": 1,\n # x\n "b": 1}', "JSON has no comments"),
-        ("{'a': 1}", "put texts in double quotes"),
+        ("{'a': 1}", "put strings in double quotes"),
     ],
 )
 def test_words_of_other_languages_are_told_how_json_writes_them(text, hint):

@@ -174,6 +174,6 @@ class BufferObject(TypedDict):
 
 
 class ObjectList(TypedDict):
-    """Lists objects that exist, in the order of their names."""
+    """Lists all buffer objects, sorted by name."""
 
     objects: list[BufferObject]

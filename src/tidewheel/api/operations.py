@@ -76,7 +76,7 @@ check_task, check_worker, _find_queue = _check("task"), _check("worker"), _check
 def check_queue(queue: str) -> None:
     """Raises BadSetting for a name that no queue can have."""
     if finding := name_finding("queue", queue):
-        raise BadSetting("queue", queue, finding)
+        raise BadSetting("queue", queue, fault=finding)
 
 
 def _path(name: str, key: str = "", kind: Any = str, **rest: Any) -> Parameter:  # noqa: ANN401
@@ -269,7 +269,7 @@ MANY = (
     _row(
         "get_many",
         "POST /tasks/get",
-        "Many tasks by their ids, as they are at one moment, in the order of the ids.",
+        "The tasks with these ids, all as of one moment, in the order of the request.",
         _TASKS,
         takes=(
             _body("task_ids", list[str], key="ids"),
@@ -448,7 +448,7 @@ OBJECTS = tuple(
         _row(
             "objects",
             f"GET {_OBJECTS}",
-            "Objects that exist, in the order of their names.",
+            "All buffer objects, sorted by name.",
             "api.blocks.ObjectList",
             takes=(
                 _query("after", str, ""),

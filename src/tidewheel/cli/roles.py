@@ -178,24 +178,33 @@ def _job_users(options: dict[str, Any]) -> JobUsers | None:
     path, own = options["run_as"], options["user"]
     if own is not None:
         if path is not None:
-            raise BadSetting(
-                "user",
-                own,
-                "no --user together with --run-as, whose map names the worker's user",
+            fault = (
+                "--user cannot be combined with --run-as, whose file names the worker's user; "
+                "leave out --user"
             )
+            raise BadSetting("user", own, fault=fault)
         if os.geteuid() != 0:
-            raise BadSetting("user", own, "--user only for a worker that root starts")
+            fault = (
+                "--user works only if root starts the worker; leave it out, or start it as root"
+            )
+            raise BadSetting("user", own, fault=fault)
         become_user(known_user("user", own))
         keep_keys_from_jobs()  # the kernel may have opened it when it became another user's
     if path is None:
         return None
     if options["tie_jobs"]:
-        raise BadSetting(
-            "tie-jobs", True, "no --tie-jobs together with --run-as; use a queue with a fence"
+        fault = (
+            "--tie-jobs cannot be combined with --run-as; use a queue with a fence instead "
+            "(tidewheel queues NAME --fence-kill)"
         )
+        raise BadSetting("tie-jobs", True, fault=fault)
     if unfit := set(options["runners"]) & set(COMMAND_RUNNERS):
-        accepted = "no such runner together with --run-as: its jobs run as the worker's user"
-        raise BadSetting("runner", ", ".join(unfit), accepted)
+        named = ", ".join(sorted(unfit))
+        fault = (
+            f"--runner {named} cannot be combined with --run-as: its jobs run as the "
+            "worker's user; leave out one of the two"
+        )
+        raise BadSetting("runner", named, fault=fault)
     users = JobUsers(path.absolute())
     keep_keys_from_jobs()  # the kernel forgets it when a process becomes another user
     return users

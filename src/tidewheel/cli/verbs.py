@@ -131,7 +131,7 @@ ROWS = (
             "--pre --prerequisite -p prerequisites WHAT": "Satisfy this prerequisite: "
             "1/a:succeeded, xtrigger/NAME or all; repeatable.",
             "--value values NAME=VALUE": "Set a value that later tasks get from this task: "
-            "JSON, or a text; repeatable. Without --out it completes no output.",
+            "JSON, or a string; repeatable. Without --out it completes no output.",
             **_FLOW,
             "--wait": "Downstream tasks wait until another flow reaches this task.",
             **_AT_POINT,

@@ -176,7 +176,8 @@ class ReadApi(Connection):
         timeout: float | None = None,
         on_progress: Callable[[Task], None] | None = None,
     ) -> list[Task]:
-        """Waits until all these tasks have ended, and returns them in the order of the ids.
+        """Waits until all these tasks have ended, and returns them in the order of their ids
+        in the call.
 
         Raises TimeoutError if that takes longer than ``timeout`` seconds.
 
@@ -433,8 +434,8 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
         asyncio.run(main())
 
     The first argument can be the address of a database or of a server (``https://…``), or a
-    store that your application has opened and closes itself. Without it the client uses the
-    store or the server of this user (docs/configuration.md).
+    store that your application has opened and has to close; the client does not. Without it
+    the client uses the store or the server of this user (docs/configuration.md).
     """
 
     @property

@@ -59,9 +59,8 @@ def _with_token(store: Where, token: str) -> StoreSettings:
         settings = store_settings(store)
         shown = replace(settings.credentials, token=token, origin="the argument token")
         return replace(settings, credentials=shown)
-    raise BadSetting(
-        "token", "…", "a token only together with the address of a server, https://HOST"
-    )
+    fault = "a token is given, but no server that it is for; give its address, https://HOST"
+    raise BadSetting("token", "…", fault=fault)
 
 
 class ServicePart(Generic[Door]):

@@ -48,7 +48,10 @@ def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[s
     runner, directives = fields.get("runner"), _directives(fields.get("directives"))
     if runner in (None, SHELL):
         if directives:
-            raise ValueError("it has directives and no runner; give runner slurm")
+            raise ValueError(
+                "it has directives, which only Slurm reads; set runner to slurm, or leave "
+                "out the directives"
+            )
         return given
     if runner not in RUNNERS:
         raise ValueError(f"runner is {runner!r}; expected {SHELL} or {' or '.join(RUNNERS)}")
@@ -118,7 +121,7 @@ def _directives(given: object) -> slurm.Directives:
 
 def _pair(given: object) -> tuple[str, str]:
     if not isinstance(given, str):
-        raise ValueError(f"directives has {given!r}; expected a text NAME=VALUE")
+        raise ValueError(f"directives has {given!r}; expected a string NAME=VALUE")
     name, _, value = given.strip().partition("=")
     return name.strip(), value.strip()
 
@@ -305,7 +308,7 @@ def _type_findings(fields: Mapping[str, Any]) -> list[str]:
 
 
 _ACCEPTED: tuple[tuple[str, Collection[str], tuple[type, ...]], ...] = (
-    ("a text", _TEXTS, (str,)),
+    ("a string", _TEXTS, (str,)),
     ("true or false", ("armed", "exclusive"), (bool,)),
     ("a number", ("cpu",), (int, float)),
     ("a whole number", ("gpu", "nodes"), (int,)),
@@ -443,7 +446,7 @@ def _resources(fields: Mapping[str, Any]) -> dict[str, Resources]:
         return {}
     labels = fields.get("labels") or ()
     if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
-        raise ValueError(f"labels is {labels!r}; expected a list of texts")
+        raise ValueError(f"labels is {labels!r}; expected a list of strings")
     flavours = read_flavours(fields.get("flavours") or ())
     every = next((one for one in flavours if not one.flavour), None)
     nodes = fields.get("nodes") if every is None else every.nodes

@@ -284,7 +284,7 @@ def _answer_in(end: CodeEnd) -> FunctionAnswer | FunctionFailure:
     """Returns the answer that a task handed on, which is not trusted, or why there is none."""
     if end.values is None:
         return FunctionFailure(
-            end.error or f"the task that should have called it is {end.status}"
+            end.error or f"the task that should have called it has the status {end.status}"
         )
     return read_answer(json.loads(end.values), LIMITS_DEFAULT)
 

@@ -118,12 +118,17 @@ def _shown(value: object) -> str:
 def check_final(run_name: str, old: Graph, new: Graph) -> None:
     """Raises Refused for a graph that would end before points that may have run already."""
     before, after = old.cycling.final, new.cycling.final
-    if after is not None and (before is None or after < before):
-        ended = "has no final point" if before is None else f"ends at {_text(old, before)}"
-        raise Refused(
-            f"{run_name} {ended}; its final point can only be moved to a later "
-            f"one, not to {_text(new, after)}. To stop early: --stopcp {_text(new, after)}"
+    if after is None or (before is not None and after >= before):
+        return
+    wanted = _text(new, after)
+    if before is None:
+        refused = "has no final point, and a run that has begun cannot be given one"
+    else:
+        refused = (
+            f"ends at {_text(old, before)}; its final point can only be moved to a later one, "
+            f"not to {wanted}"
         )
+    raise Refused(f"{run_name} {refused}. To stop at {wanted}: --stopcp {wanted}")
 
 
 def _text(graph: Graph, point: Point) -> str:

@@ -412,7 +412,9 @@ def dummy_node(node: NodeDef, seconds: float, *, fails: bool) -> NodeDef:
         said = " ".join(quote(message) for _, message in node.outputs)
         lines.append(f'cylc message -- "$CYLC_WORKFLOW_ID" "$CYLC_TASK_JOB" {said}')
     if fails:
-        lines.append('echo "it was set to fail" >&2; exit 1')
+        lines.append(
+            'echo "dummy mode: [simulation] fail cycle points makes this task fail" >&2; exit 1'
+        )
     return replace(node, scripts=Scripts(main="\n".join(lines)), environment=())
 
 

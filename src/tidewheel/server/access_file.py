@@ -159,7 +159,8 @@ def load_access(path: Path) -> AccessSettings:
 
 def _wrong(path: Path, findings: Iterable[str]) -> BadSetting:
     mistakes = "; ".join(findings)
-    return BadSetting("access_file", str(path), f"a file without these mistakes: {mistakes}")
+    fault = f"the access file {path} cannot be used: {mistakes}"
+    return BadSetting("access_file", str(path), fault=fault)
 
 
 def _safe_content(path: Path) -> bytes:
@@ -342,13 +343,15 @@ def _text(given: object, length_max: int = TEXT_MAX) -> str:
         or not 0 < len(given) <= length_max
         or not given.isprintable()
     ):
-        raise _Wrong(f"{str(given)[:100]!r}; expected a text of up to {length_max} characters")
+        raise _Wrong(
+            f"{str(given)[:100]!r}; expected a string of up to {length_max} characters"
+        )
     return given
 
 
 def _texts(given: object) -> tuple[str, ...]:
     if not isinstance(given, list) or not given or len(given) > NAMES_MAX:
-        raise _Wrong(f"write a list of 1 to {NAMES_MAX} texts")
+        raise _Wrong(f"write a list of 1 to {NAMES_MAX} strings")
     return tuple(dict.fromkeys(map(_text, given)))
 
 

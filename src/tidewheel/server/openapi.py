@@ -38,7 +38,8 @@ _WORDS = {
     413: "Too large.",
     415: "Not JSON.",
     422: "The request breaks rules; the field findings lists each of them.",
-    429: "Too many wrong tokens, or too many tasks for this queue.",
+    429: "Too many wrong tokens from this address, or a quota or the submit rate of a queue "
+    "is used up; Retry-After says when to try again.",
     503: "The server cannot do this now; Retry-After says when to try again.",
 }
 # Whatever is asked for, before anybody looks at what it is (`middleware`).

@@ -384,7 +384,7 @@ async def state_document(
     texts = {name: arguments.get(name) or "" for name in ("run", "id", "offset")}
     flow = arguments.get("flow")
     if not all(isinstance(one, str) for one in texts.values()):
-        raise Refused("run, id and offset must be texts")
+        raise Refused("run, id and offset must be strings")
     if flow is not None and not isinstance(flow, int):
         raise Refused("flow must be a number")
     question = question_of_id(

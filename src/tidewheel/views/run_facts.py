@@ -214,14 +214,14 @@ def read_names(arguments: Arguments) -> tuple[str, ...] | None:
 def read_texts(arguments: Arguments, name: str) -> list[str]:
     value = arguments.get(name) or []
     if not isinstance(value, list | tuple) or not all(isinstance(x, str) for x in value):
-        raise Refused(f"{name} must be a list of texts, not {json.dumps(value)}")
+        raise Refused(f"{name} must be a list of strings, not {json.dumps(value)}")
     return list(value)
 
 
 def read_text(arguments: Arguments, name: str) -> str:
     value = arguments.get(name) or ""
     if not isinstance(value, str | int):
-        raise Refused(f"{name} must be a text, not {json.dumps(value)}")
+        raise Refused(f"{name} must be a string, not {json.dumps(value)}")
     return str(value)
 
 

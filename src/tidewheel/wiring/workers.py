@@ -78,8 +78,11 @@ def capacity_with(said: Resources, labels: frozenset[str]) -> Resources:
     Raises BadSetting if it is said to have a docker compose that it has not.
     """
     if COMPOSE_2_LABEL in said.labels - labels:
-        accepted = "nothing: a worker with docker compose 2 offers this label automatically"
-        raise BadSetting("label", COMPOSE_2_LABEL, accepted)
+        fault = (
+            f"--label {COMPOSE_2_LABEL} cannot be given by hand: a worker with docker compose "
+            "2 offers it automatically, and none was found here"
+        )
+        raise BadSetting("label", COMPOSE_2_LABEL, fault=fault)
     return replace(said, labels=said.labels | labels)
 
 
@@ -165,14 +168,13 @@ def require_shell_without_engine(settings: WorkerSettings, job_users: JobUsers |
     if "engine-socket" in read_allowances(settings.allow_compose).get(EVERYWHERE, ()):
         return
     for name in Cli(os.environ).speakers(None if job_users is None else job_users.names):
-        raise BadSetting(
-            "runner",
-            "shell",
-            f"no shell together with {' and '.join(sorted(containers))}: the user {name} "
-            "may use the container engine, so shell jobs would be root of this host; leave out "
-            "--runner shell, start jobs as other users (--run-as), or allow it "
-            "(--allow-compose engine-socket)",
+        fault = (
+            f"--runner shell cannot be combined with {' and '.join(sorted(containers))} here: "
+            f"the user {name} may use the container engine, so shell jobs would be root on "
+            "this host; leave out --runner shell, start jobs as other users (--run-as), or "
+            "allow it (--allow-compose engine-socket)"
         )
+        raise BadSetting("runner", "shell", fault=fault)
 
 
 def _runner_parts(

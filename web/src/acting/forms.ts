@@ -35,11 +35,11 @@ export const FORMS: readonly [CommandForm, ...CommandForm[]] = [
   { id: "stop after", verb: "stop", title: "Stop after a task", says: "Continue until this task has ended, then stop.", fields: [{ name: "after_task", label: "Task", example: "3/model", kind: "text", required: true }] },
   {
     id: "ext-trigger", verb: "ext-trigger", title: "Report an outside event", says: "The message goes to the oldest task that waits for it.",
-    fields: [{ name: "message", label: "Message", example: "new data", kind: "text", required: true }, { name: "trigger_id", label: "Event ID", example: "file-0815", kind: "text" }, { ...ids, label: "Only these tasks", required: false }],
+    fields: [{ name: "message", label: "Message", example: "new data", kind: "text", required: true }, { name: "trigger_id", label: "Event ID", example: "file-0815", kind: "text" }],
   },
   {
     id: "message", verb: "message", title: "Send a message for a job", says: "Send a text or an output for a job that cannot send it itself.",
-    fields: [{ name: "id", label: "Task", example: "3/model", kind: "text", required: true }, { name: "output", label: "Output", example: "half", kind: "text" }, { name: "texts", label: "Texts", example: "WARNING: the disk is slow", kind: "lines" }],
+    fields: [{ name: "id", label: "Task", example: "3/model", kind: "text", required: true }, { name: "output", label: "Output", example: "half", kind: "text" }, { name: "texts", label: "Messages, one per line", example: "WARNING: the disk is slow", kind: "lines" }],
   },
   {
     id: "broadcast", verb: "broadcast", title: "Broadcast settings", says: "Change settings of tasks that are submitted from now on.",

@@ -149,7 +149,7 @@ export function Submissions({ task }: { task: TaskDocument }) {
           </dl>
           <LogLinks id={task.id} one={one} isLatest={one === task.submissions.at(-1)} />
           {one.attempts.length > 1 && one.attempts.map((attempt) => (
-            <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} by {attempt.worker}: {attempt.ended_by === null ? "running" : endingOf(attempt.ended_by).word} {plain(attempt.error ?? "")}</p>
+            <p key={attempt.attempt} className="small muted">attempt {attempt.attempt} on {attempt.worker}: {attempt.ended_by === null ? "running" : endingOf(attempt.ended_by).word} {plain(attempt.error ?? "")}</p>
           ))}
           {one.messages.length > 0 && (
             <ul className="plain-list small">{one.messages.slice(-5).map((message, place) => <li key={place}><At at={message.at} /> <LongText text={message.text} /></li>)}</ul>

@@ -118,7 +118,8 @@ def _check_name(folder: Path) -> None:
     from tidewheel.core.operator.registry import name_problem
 
     if problem := name_problem(folder.name):
-        raise BadSetting("NAME", folder.name, problem)
+        fault = f"{folder.name!r} cannot be the name of a workflow: {problem}"
+        raise BadSetting("NAME", folder.name, fault=fault)
     if folder.is_dir() and not any(folder.iterdir()):
         return
     if folder.exists() or folder.is_symlink():

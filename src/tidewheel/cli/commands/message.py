@@ -35,7 +35,7 @@ WORDS_FOR_ANOTHER = 3  # RUN ID TEXT
 @option("--output NAME", "The output to announce, for which other tasks may wait.")
 @option(
     "--value values NAME=VALUE",
-    "A value for the tasks that wait for the output; JSON, or a text; repeatable.",
+    "A value for the tasks that wait for the output; JSON, or a string; repeatable.",
     multiple=True,
 )
 @option("--progress", "How far the job is, from 0 to 1.", type=click.FloatRange(0, 1))

@@ -57,7 +57,7 @@ seconds. NAME may also be a family.
 )
 @option(
     "--value values TASK.NAME=VALUE...",
-    "A value that a task returns: fetch.file=obs.nc, list.files=[1,2]; JSON, or a text.",
+    "A value that a task returns: fetch.file=obs.nc, list.files=[1,2]; JSON, or a string.",
 )
 @option("--slots", "How many jobs run at once.", type=click.IntRange(1), shown=100)
 @option(

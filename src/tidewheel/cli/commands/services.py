@@ -21,7 +21,8 @@ STOPPING = ("leave", "drain", "yield")
 
 _waiting = option(
     "--wait-for-store",
-    "Exit if the store cannot be reached for this long. [default: never]",
+    "At the start, wait this long for the database or the server, then exit with status 3. "
+    "A service that has started keeps trying. [default: wait forever]",
     type=DURATION,
 )
 

@@ -214,7 +214,7 @@ def _say_batch(batch: Batch, lines: dict[str, int]) -> None:
         note(f"line {lines.get(one.id)} refused: {safe(one.refused)}")
     counts = f"{plural(len(batch.inserted), 'task')} submitted"
     if batch.present:
-        counts += f", {len(batch.present)} already stored before"
+        counts += f", {len(batch.present)} existed already"
     if refused := len(batch.failed) + len(batch.invalid):
         counts += f", {refused} refused"
     note(counts)
@@ -224,7 +224,10 @@ async def _explain(client: AsyncClient, task_id: str, *, created: bool) -> None:
     """Tells a person whether the task is new, why it does not run yet, and how to follow it."""
     task = await client.get(task_id)
     if not created:
-        note(f"this task was already stored before; it is {task.status}")
+        note(
+            "a task with this id exists already, so nothing was submitted; its status is "
+            f"{task.status}"
+        )
     await _say_reasons(client, task.id)
     note(f"follow it: tidewheel task {safe(task.id)}")
 

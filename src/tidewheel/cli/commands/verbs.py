@@ -308,8 +308,7 @@ WORDS_MAX = 2  # behind the run
 
 @session_command("ext-trigger", 'ext-trigger forecast "new data" file-0815')
 @click.argument("words", nargs=-1, metavar="[RUN] MESSAGE [TRIGGER_ID]")
-@option("--task ids ID...", "Only for this task; repeatable.")
-def ext_trigger_command(session: Session, words: Words, ids: tuple[str, ...]) -> int:
+def ext_trigger_command(session: Session, words: Words) -> int:
     """Send a run the external MESSAGE that tasks wait for.
 
     The oldest task that waits for MESSAGE takes it. TRIGGER_ID distinguishes messages with the
@@ -320,7 +319,7 @@ def ext_trigger_command(session: Session, words: Words, ids: tuple[str, ...]) ->
         if not 0 < len(target.rest) <= WORDS_MAX:
             raise click.UsageError(f'write: tidewheel ext-trigger {target.run} "MESSAGE" ID')
         message, *number = target.rest
-        return ExtTrigger(message=message, trigger_id="".join(number), ids=ids)
+        return ExtTrigger(message=message, trigger_id="".join(number))
 
     return say_given(session, give(session, words, asked, any_word=True))
 

@@ -122,9 +122,14 @@ def workflows_command(  # noqa: PLR0913 - each an option
     """
     if action != "list" and not name:
         raise click.UsageError(f"say which: tidewheel workflows {action} NAME[/VERSION]")
-    if (action == "diff") != bool(against):
+    if action == "diff" and not against:
         raise click.UsageError(
             "diff takes two versions: tidewheel workflows diff NAME/VERSION VERSION"
+        )
+    if action != "diff" and against:
+        raise click.UsageError(
+            f"{action} takes one name; write the version behind a slash: tidewheel workflows "
+            f"{action} NAME/VERSION"
         )
     given: dict[str, object] | None = None  # no request, which lacks nothing
     if texts or file is not None:

@@ -293,7 +293,9 @@ def atoms_of(
         if isinstance(leaf, definitions.Atom):
             yield leaf
             continue
-        assert isinstance(leaf, definitions.Group), "xtriggers are waited for beside the arrows"
+        assert isinstance(leaf, definitions.Group), (
+            "xtriggers are kept apart from prerequisites"
+        )
         for member in families[leaf.family].members:
             for output in leaf.outputs:
                 yield definitions.Atom(member, output, leaf.offset)

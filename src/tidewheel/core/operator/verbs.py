@@ -155,12 +155,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtTrigger:
-    """Tell tasks that wait for a word from outside."""
+    """Let the oldest task go that waits for a message from outside."""
 
     verb: ClassVar[str] = "ext-trigger"
     message: str
     trigger_id: str = ""
-    ids: tuple[str, ...] = ()
 
 
 Command = (
@@ -248,6 +247,7 @@ TABLE = (
         ExtTrigger,
         wish="send an external trigger to",
         done="sent an external trigger to",
+        whom="{run}",
         by_scheduler=True,
     ),
 )
@@ -299,8 +299,8 @@ def ends_jobs(command: Command) -> bool:
 
 # How a field may look in JSON, by its annotation.
 _SHAPES: dict[str, tuple[type, str]] = {
-    "tuple[str, ...]": (list, "a list of texts"),
-    "str": (str, "a text"),
+    "tuple[str, ...]": (list, "a list of strings"),
+    "str": (str, "a string"),
     "bool": (bool, "true or false"),
     "int | None": (int, "a number"),
 }

@@ -205,7 +205,7 @@ def checked_digits(digits: str) -> str:
     if len(digits.lstrip("-")) > DIGITS_MAX:
         raise LongNumber(
             f"a number has more than {DIGITS_MAX} digits, which is too long to be read; "
-            "send it as a text"
+            "send it as a string"
         )
     return digits
 

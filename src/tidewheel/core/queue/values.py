@@ -124,11 +124,11 @@ def read_value(text: str) -> tuple[str, object]:
 
 
 _TOO_DEEP = f"they are nested too deeply; at most {DEPTH_MAX} levels are accepted"
-_HALF = "a text has half of a surrogate pair (\\ud800 to \\udfff alone)"
+_HALF = "a string has half of a surrogate pair (\\ud800 to \\udfff alone)"
 _ACCEPTED = 'expected one object, for example {"beams": 4}'
 _KINDS: dict[type, str] = {
     list: "an array",
-    str: "a text",
+    str: "a string",
     bool: "true or false",
     type(None): "null",
 }
@@ -152,14 +152,14 @@ def _integer(digits: str) -> int:
     """Returns an integer that fits into 64 bits, so that any program can hold it. Raises
     BadValues for a larger one."""
     if len(digits) > DIGITS_MAX or not -(2**63) <= int(digits) < 2**64:
-        raise BadValues(f"{digits[:DIGITS_MAX]}… needs more than 64 bits; write it as a text")
+        raise BadValues(f"{digits[:DIGITS_MAX]}… needs more than 64 bits; write it as a string")
     return int(digits)
 
 
 def _number(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise BadValues(f"{digits[:DIGITS_MAX]} is too large a number; write it as a text")
+        raise BadValues(f"{digits[:DIGITS_MAX]} is too large a number; write it as a string")
     return number
 
 

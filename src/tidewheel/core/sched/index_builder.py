@@ -155,7 +155,7 @@ class _Planner:
                 found[condition] = self._leaf(condition, len(found))
             return found[condition].number
         assert not isinstance(condition, XtriggerTerm), (
-            "xtriggers are waited for beside the arrows"
+            "xtriggers are kept apart from prerequisites"
         )
         terms = tuple(self._expression(term, found) for term in self.order(condition.terms))
         return Every(terms) if isinstance(condition, AllOf) else Any(terms)

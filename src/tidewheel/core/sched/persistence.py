@@ -539,7 +539,9 @@ def _terms_of(condition: Condition) -> Iterator[Atom | Group]:
     if isinstance(condition, Atom | Group):
         yield condition
         return
-    assert not isinstance(condition, XtriggerTerm), "xtriggers are waited for beside the arrows"
+    assert not isinstance(condition, XtriggerTerm), (
+        "xtriggers are kept apart from prerequisites"
+    )
     for term in condition.terms:
         yield from _terms_of(term)
 

@@ -315,7 +315,7 @@ def fill_template(template: str, values: Mapping[str, Value]) -> str:
     except (TypeError, ValueError, KeyError):
         raise BadParameter(
             f"template {template!r} does not fit the values of its parameters",
-            "%(name)d is for whole numbers; write %(name)s for texts",
+            "%(name)d is for whole numbers; write %(name)s for strings",
         ) from None
 
 

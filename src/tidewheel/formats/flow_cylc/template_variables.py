@@ -117,14 +117,14 @@ def _literal(name: str, text: str, findings: Findings, position: Position) -> li
         hint = (
             f"a string needs quotes inside the shell's quotes: -s \"{name}='{text}'\""
             if text.replace("_", "").replace("-", "").isalnum()
-            else "expected numbers, 'texts', True, False, None, lists, tuples and dicts"
+            else "expected numbers, 'strings', True, False, None, lists, tuples and dicts"
         )
         findings.error("bad-variable", seen, hint, position)
         return []
 
 
 def _split(text: str) -> list[str]:
-    """Returns the parts of a text between commas; quotes protect commas and are dropped."""
+    """Returns the parts of a string between commas; quotes protect commas and are dropped."""
     parts, part, quoted = [], "", False
     for character in text:
         if character in "\"'":

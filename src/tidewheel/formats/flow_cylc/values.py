@@ -195,7 +195,7 @@ _PARAMETER_VALUE = pattern(r"[\w\-+%@]+")
 class ValueKind(Enum):
     """Names the kinds of values that an item accepts; each value is how people call it."""
 
-    TEXT = "a text"
+    TEXT = "a string"
     TEXTS = "a list"
     NAMES = "a list of names"
     INTEGER = "a whole number"
@@ -301,7 +301,9 @@ def read_parameter(raw: str) -> object:
             values.append(item)
             texts_only = texts_only or "_" in item or not _INTEGER.fullmatch(item)
     if numbers_only and texts_only:
-        raise BadValue("a range of numbers is mixed with texts", "give either numbers or texts")
+        raise BadValue(
+            "a range of numbers is mixed with names", "use only numbers, or only names"
+        )
     if len(values) > PARAMETER_VALUES_MAX:
         raise BadValue(
             f"{len(values)} values are too many; at most {PARAMETER_VALUES_MAX} are accepted"

@@ -80,7 +80,7 @@ def checked_text(text: str, definition: WorkflowDef, options: ReadOptions, folde
         lines = decoded(text.encode(), FLOW_FILE).splitlines()
     except (BadSource, UnicodeEncodeError) as error:
         seen = (
-            f"{definition.name} cannot be stored: one of its texts cannot be written to a "
+            f"{definition.name} cannot be stored: one of its strings cannot be written to a "
             f"file: {error}"
         )
         findings.error("not-written", seen)
@@ -96,7 +96,7 @@ def checked_text(text: str, definition: WorkflowDef, options: ReadOptions, folde
             "not-written",
             f"{definition.name} cannot be stored: {', '.join(differing)} cannot be written "
             "in a flow.cylc without a change",
-            "look for triple quotes of both kinds, and for control characters, in its texts",
+            "look for triple quotes of both kinds, and for control characters, in its strings",
         )
     if findings.has_errors:
         raise InvalidDefinition(definition.name, findings.sorted())

@@ -45,7 +45,7 @@ _Change = Callable[[Node], Node]
 
 
 def typed_compose(root: Node) -> Node:
-    """Returns a compose file with texts wherever engines want texts."""
+    """Returns a compose file with strings wherever engines want strings."""
     texts = partial(_each, change=_told)
     service: dict[str, _Change] = {
         **dict.fromkeys(WORDS_KEYS, _words),
@@ -86,7 +86,7 @@ def _word(node: Node) -> Node:
 
 
 def _told(node: Node) -> Node:
-    """Returns the value of a variable as a text; `SITE: {{ site }}` gives one even if empty."""
+    """Returns a variable's value as a string; `SITE: {{ site }}` gives one even if empty."""
     if isinstance(node, Scalar) and node.printed:
         return replace(node, quoted=True)
     return _text(node)
@@ -356,12 +356,12 @@ def _check_words(node: Node | None, what: str, errors: Findings) -> None:
     )
     if wrong is not None:
         seen = f"{what} {'has' if isinstance(node, Items) else 'is'} {KINDS[type(wrong)]}"
-        hint = "write a text, or a list of texts: [program, argument]"
+        hint = "write a string, or a list of strings: [program, argument]"
         errors.error("compose-command", seen, hint, wrong.position)
 
 
 def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
-    """Warns of JSON in a text that loses its quotes: engines split texts as a shell would."""
+    """Warns of JSON in a string that loses its quotes: engines split it as a shell would."""
     if not isinstance(node, Scalar) or not _JSON.search(node.text) or is_printed_json(node):
         return
     try:
@@ -370,13 +370,13 @@ def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
         words = []
     if not any('"' in word for word in words):
         split = "which engines split at blanks and quotes: the JSON in it loses its quotes"
-        seen = f"{what} is one text, {split}"
+        seen = f"{what} is one string, {split}"
         hint = "write a list of words: [program, --option, '{{ args }}']"
         warnings.warning("compose-words", seen, hint, node.position)
 
 
 def _check_ends(node: Node | None, what: str, errors: Findings) -> None:
-    """Reports a text that engines cannot split into words."""
+    """Reports a string that engines cannot split into words."""
     if not isinstance(node, Scalar) or node.unknown or is_printed_json(node):
         return
     try:
@@ -449,14 +449,14 @@ _SAMPLES = {"${TIDEWHEEL_ATTEMPT}": "1"}  # all others are texts
 
 
 def with_samples(text: str) -> str:
-    """Returns a text with values of the kind that variables of jobs will have."""
+    """Returns a string with values of the kind that variables of jobs will have."""
     for name, value in _SAMPLES.items():
         text = text.replace(name, value)
     return text
 
 
 class FilledText(NamedTuple):
-    """Holds a text with the values of variables in their places."""
+    """Holds a string with the values of variables in their places."""
 
     text: str
     is_known: bool = True  # False: it has variables of jobs, which stay as they were written
@@ -466,7 +466,7 @@ class FilledText(NamedTuple):
 
 
 def filled(text: str) -> FilledText:
-    """Returns a text of a compose file as a stage would have it."""
+    """Returns a string of a compose file as a stage would have it."""
     if "$" not in text:
         return FilledText(text)
     empty: list[str] = []
@@ -542,7 +542,7 @@ def _scalar(node: Scalar) -> str:
 
 
 def quoted(text: str) -> str:
-    """Returns a text in double quotes, with escapes that JSON and YAML share."""
+    """Returns a string in double quotes, with escapes that JSON and YAML share."""
     return _ESCAPED.sub(
         lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False)
     )

@@ -25,11 +25,11 @@ TEXT_TAG, WHOLE_TAG, NUMBER_TAG, FLAG_TAG, NULL_TAG = "str", "int", "float", "bo
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Accepts single values: those of some YAML types, and texts that read like one."""
+    """Accepts single values: those of some YAML types, and strings that read like one."""
 
     words: str  # what is accepted
     tags: frozenset[str]
-    text: re.Pattern[str] | None = None  # which texts are accepted; None: all, if texts are
+    text: re.Pattern[str] | None = None  # which strings are accepted; None: all, if strings are
     least: float | None = None
     most: float | None = None
 
@@ -121,17 +121,17 @@ def _plain(words: str, *tags: str, text: re.Pattern[str] | None = None) -> Plain
     return Plain(words, frozenset(tags), text)
 
 
-TEXT = _plain("a text", TEXT_TAG)
+TEXT = _plain("a string", TEXT_TAG)
 FLAG = _plain("true or false", FLAG_TAG)
 FLAG_SAID = _plain("true or false", FLAG_TAG, TEXT_TAG, text=FLAG_TEXT)
 WHOLE = _plain("a whole number", WHOLE_TAG)
 WHOLE_SAID = _plain("a whole number", WHOLE_TAG, TEXT_TAG, text=WHOLE_TEXT)
 NUMBER = _plain("a number", WHOLE_TAG, NUMBER_TAG)
 NUMBER_SAID = _plain("a number", WHOLE_TAG, NUMBER_TAG, TEXT_TAG, text=NUMBER_TEXT)
-NUMBER_OR_TEXT = _plain("a number or a text", WHOLE_TAG, NUMBER_TAG, TEXT_TAG)
-WHOLE_OR_TEXT = _plain("a whole number or a text", WHOLE_TAG, TEXT_TAG)
-DURATION = _plain("a text such as 30s or 1m30s", TEXT_TAG, text=DURATION_TEXT)
-# docker-compose 1 also takes texts such as 50ms, version 2 does not.
+NUMBER_OR_TEXT = _plain("a number or a string", WHOLE_TAG, NUMBER_TAG, TEXT_TAG)
+WHOLE_OR_TEXT = _plain("a whole number or a string", WHOLE_TAG, TEXT_TAG)
+DURATION = _plain("a string such as 30s or 1m30s", TEXT_TAG, text=DURATION_TEXT)
+# docker-compose 1 also takes strings such as 50ms, version 2 does not.
 TIME = _plain("microseconds, such as 50000", WHOLE_TAG)
 COUNT = _plain("a whole number, such as 512", WHOLE_TAG, TEXT_TAG, text=WHOLE_TEXT)
 SIZE = _plain("a size such as 64m", WHOLE_TAG, NUMBER_TAG, TEXT_TAG, text=SIZE_TEXT)
@@ -139,12 +139,12 @@ WHOLE_SIZE = _plain("a size such as 64m", WHOLE_TAG, TEXT_TAG, text=SIZE_TEXT)
 SIZE_IN_TEXT = _plain("a size such as 64M", TEXT_TAG, text=SIZE_TEXT)
 SIGNAL = _plain("a signal such as SIGTERM, or its number", TEXT_TAG, text=SIGNAL_TEXT)
 FOLDER = _plain("an absolute path in the container", TEXT_TAG, text=FOLDER_TEXT)
-TEXTS = ListOf("a list of texts", TEXT)
-TEXT_OR_TEXTS = OneOf("a text or a list of texts", (TEXT, TEXTS))
-WORDS = OneOf("a text or a list of texts", (TEXT, ListOf("a list of texts", TEXT, False)))
-_VALUE = _plain("a text or a number", TEXT_TAG, WHOLE_TAG, NUMBER_TAG, NULL_TAG)
+TEXTS = ListOf("a list of strings", TEXT)
+TEXT_OR_TEXTS = OneOf("a string or a list of strings", (TEXT, TEXTS))
+WORDS = OneOf("a string or a list of strings", (TEXT, ListOf("a list of strings", TEXT, False)))
+_VALUE = _plain("a string or a number", TEXT_TAG, WHOLE_TAG, NUMBER_TAG, NULL_TAG)
 PAIRS = OneOf("NAME: VALUE, or a list of NAME=VALUE", (MapOf("NAME: VALUE", _VALUE), TEXTS))
-_OPTION = _plain("a text or a number", TEXT_TAG, WHOLE_TAG, NUMBER_TAG)
+_OPTION = _plain("a string or a number", TEXT_TAG, WHOLE_TAG, NUMBER_TAG)
 OPTIONS = MapOf("NAME: VALUE", _OPTION)
 
 
@@ -232,7 +232,7 @@ DEPLOY = _keys(
             {"condition": TEXT, **_all(DURATION, "delay window"), "max_attempts": WHOLE_SAID},
         ),
         "placement": _keys("placement", {
-            "constraints": ListOf("a list of texts", TEXT, False),
+            "constraints": ListOf("a list of strings", TEXT, False),
             "preferences": ListOf(
                 "a list of mappings", _keys("a preference", {"spread": TEXT}), False),
             "max_replicas_per_node": WHOLE_SAID,
@@ -316,7 +316,7 @@ BUILD = OneOf(
         TEXT,
         _keys("build", {**_all(TEXT, "context dockerfile network target isolation"),
               **_all(PAIRS, "args labels extra_hosts"), "shm_size": WHOLE_OR_TEXT,
-              "cache_from": ListOf("a list of texts", TEXT, False)},
+              "cache_from": ListOf("a list of strings", TEXT, False)},
               newer="additional_contexts cache_to dockerfile_inline entitlements no_cache "
               "platforms privileged pull secrets ssh tags ulimits provenance sbom"),
     ),
@@ -368,7 +368,7 @@ SERVICE = _keys(
         "networks": OneOf("a list of networks, or a mapping of them",
                           (TEXTS, MapOf("NETWORK: {aliases: […]}", _JOINED, NAME_TEXT))),
         "oom_score_adj": _within(WHOLE_SAID, -1000, 1000),
-        "pid": _plain("a text", TEXT_TAG, NULL_TAG),
+        "pid": _plain("a string", TEXT_TAG, NULL_TAG),
         "ports": ListOf("a list of ports", _PORT),
         "pull_policy": _plain("always, never, if_not_present or build", TEXT_TAG, text=_PULLS),
         "restart": _plain("no, always, unless-stopped or on-failure:3", TEXT_TAG,

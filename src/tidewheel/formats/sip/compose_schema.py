@@ -238,7 +238,7 @@ class ComposeChecker:
     def _wrong(self, node: Node, accepted: str, path: str) -> None:
         what = path or "the compose file"
         hint = f"expected {accepted}"
-        if isinstance(node, Scalar) and accepted.startswith(("a text", "a size such as 64M")):
+        if isinstance(node, Scalar) and accepted.startswith(("a string", "a size such as 64M")):
             hint += ", in quotes"
         self.refuse("compose-value", f"{what} is {_seen(node)}", hint, node.position)
 

@@ -100,7 +100,7 @@ def key_places(
         yield from key_places(value, path)
 
 
-KINDS: Mapping[type, str] = {Scalar: "a text", Items: "a list", Fields: "a mapping"}
+KINDS: Mapping[type, str] = {Scalar: "a string", Items: "a list", Fields: "a mapping"}
 
 
 class Unreadable(Exception):
@@ -120,7 +120,7 @@ class Builder:
         return Builder(self._findings, self._values)
 
     def scalar(self, text: str, quoted: bool, position: Position) -> Node:
-        """Returns a text; or a structure, where a template printed one and nothing else."""
+        """Returns a string; or a structure, where a template printed one and nothing else."""
         self._counted(position)
         if RESERVED.search(text) is None:
             return Scalar(text, quoted, position)
@@ -147,7 +147,7 @@ class Builder:
         for key, value in entries:
             if not isinstance(key, Scalar):
                 seen = f"{KINDS[type(key)]} stands where a key is expected"
-                self._findings.error("key-kind", seen, "keys are texts", key.position)
+                self._findings.error("key-kind", seen, "keys are strings", key.position)
             elif key.text in known:
                 first = known[key.text].key.position
                 seen = f"the key {key.text!r} stands here a second time"
@@ -200,7 +200,7 @@ class Builder:
         others = RESERVED.search(PLACE.sub("", text))
         if others is None and all(number < len(self._values) for number in numbers):
             return True
-        seen = "a text has the character U+F5EE0 or U+F5EE1, which are reserved"
+        seen = "a string has the character U+F5EE0 or U+F5EE1, which are reserved"
         self._findings.error("reserved-character", seen, "remove it", position)
         return False
 

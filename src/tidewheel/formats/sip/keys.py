@@ -206,19 +206,24 @@ RESOURCE_TYPE = Key(
 RESOURCES: Mapping[str, Mapping[str, Key]] = {
     "nodes": {
         "type": RESOURCE_TYPE,
-        "number": Key(COUNT, "how many machines", REFUSED, to="number"),
-        "flavour": Key(TEXT, "the kind of these machines", WARNED, to="flavour"),
+        "number": Key(COUNT, "how many nodes", REFUSED, to="number"),
+        "flavour": Key(TEXT, "the kind of these nodes", WARNED, to="flavour"),
         "exclusive": Key(
-            BOOLEAN, "whether nothing else may run on these machines", REFUSED, to="exclusive"
+            BOOLEAN, "whether nothing else may run on these nodes", REFUSED, to="exclusive"
         ),
-        "label": Key(TEXT, "the label of the machines in a Swarm", to="label"),
+        "label": Key(
+            TEXT,
+            "a label that the worker must offer; for containers in a Swarm, of the nodes: NAME "
+            "or NAME=VALUE",
+            to="label",
+        ),
     },
     "cpu": {"type": RESOURCE_TYPE, "value": Key(NUMBER, "cores", REFUSED, to="cores")},
     "memory": {"type": RESOURCE_TYPE, "value": Key(SIZE, SIZES_ACCEPTED, REFUSED, to="size")},
     "buffer": {
         "type": RESOURCE_TYPE,
         "value": Key(SIZE, SIZES_ACCEPTED, REFUSED, to="size"),
-        "label": Key(TEXT, "which buffer", to="label"),
+        "label": Key(TEXT, "the label of the buffer, which the worker must offer", to="label"),
     },
 }
 

@@ -98,7 +98,7 @@ def version_problem(version: str) -> str:
 
 def object_name_problem(name: str) -> str:
     if not name.strip() or not name.isprintable():
-        return "names of objects have printable characters"
+        return "the name of an object has one or more characters, all of them printable"
     return _length_problem(name)
 
 

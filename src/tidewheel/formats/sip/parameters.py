@@ -386,7 +386,7 @@ def _by_stage(name: str, source: ParameterSource, request: Values) -> dict[str, 
 
 # The parameters of a request as people give them: `-p NAME=VALUE`, and a JSON or YAML file.
 
-PAIR_ACCEPTED = "NAME=VALUE, the value as JSON or a text: -p nodes=4 -p site=north"
+PAIR_ACCEPTED = "NAME=VALUE, the value as JSON or a string: -p nodes=4 -p site=north"
 
 
 def read_parameters(texts: Iterable[str], file: Path | None) -> dict[str, object]:

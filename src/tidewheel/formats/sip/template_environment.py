@@ -40,7 +40,7 @@ _TAGS = (
 )
 _UNKNOWN_TAG = re.compile(r"Encountered unknown tag '([^']+)'")
 _UNKNOWN_FILTER = re.compile(r"No (?:filter|test) named '([^']+)'")
-_HAS_NO = re.compile(r"(a list|a text|a number|true|false|null) has no '([^']+)'")
+_HAS_NO = re.compile(r"(a list|a string|a number|true|false|null) has no '([^']+)'")
 _ABOUT_STAGES = ("id", "version", "type", "timeout", "parameters", "outputs")
 _NOT_THERE = re.compile(r"there is no '([^']+)' here(?:, only (.*)|: it is empty)")
 _NOT_OF_STAGE = re.compile(r"(?:this stage|stage (\S+)) has no '([^']+)', only (.*)")
@@ -53,7 +53,7 @@ class TooManyValues(jinja2.TemplateError):
 
 
 class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
-    """Renders one text after another; `values` are those of the last text's places."""
+    """Renders one string after another; `values` are those of the last text's places."""
 
     def __init__(self, moment: str, *, glances: bool = False) -> None:
         self.values: list[dict[str, Json]] = []
@@ -185,7 +185,7 @@ _RAW_ADVICE = (
     "put text for the container engine, such as {{.Name}}, between {% raw %} and {% endraw %}"
 )
 _VALUE_ADVICE = (
-    "check the types of the parameters in this line; a number in quotes is a text, and "
+    "check the types of the parameters in this line; a number in quotes is a string, and "
     "{{ name | float }} makes it a number"
 )
 _OPERANDS = re.compile(
@@ -194,7 +194,7 @@ _OPERANDS = re.compile(
 )
 _JOINED = re.compile(r"can only concatenate (\w+) \(not \"(\w+)\"\) to \w+")
 _KINDS = {
-    **{"str": "a text", "int": "a number", "float": "a number", "bool": "true or false"},
+    **{"str": "a string", "int": "a number", "float": "a number", "bool": "true or false"},
     **{"list": "a list", "Listing": "a list", "dict": "a mapping", "Structure": "a mapping"},
     **{"Parameters": "a mapping", "NoneType": "null"},
 }

@@ -30,7 +30,7 @@ _NAMED_MAX = 10  # keys in one message
 
 
 class Structure(dict[str, Any]):
-    """Is a mapping that prints as JSON, also where a template joins it to a text."""
+    """Is a mapping that prints as JSON, also where a template joins it to a string."""
 
     def lacks(self, name: str) -> str:
         """Returns what people read who look for a name that it does not have."""
@@ -190,7 +190,7 @@ def _kind(value: object) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int | float):
         return "a number"
-    return "a text" if isinstance(value, str) else "this"
+    return "a string" if isinstance(value, str) else "this"
 
 
 class Awaited(_Missing):

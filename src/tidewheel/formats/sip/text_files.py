@@ -185,9 +185,9 @@ class _YamlReader:
 
 _ALIAS = (
     "anchors and aliases (&name, *name) are not accepted",
-    "write the value itself at each place; a text that begins with & or * needs quotes",
+    "write the value itself at each place; a string that begins with & or * needs quotes",
 )
-_TAG = "remove the tag; a text that begins with ! needs quotes"
+_TAG = "remove the tag; a string that begins with ! needs quotes"
 _SEVERAL_DOCUMENTS = (
     "a second document begins here",
     "write one definition in each file, without ---",
@@ -218,7 +218,7 @@ def _described(
 
 _QUOTE_OPENED = (
     "this is not valid YAML: a quote is opened here and not closed",
-    "close it; a quote within a text in quotes is written twice ('') or, in double quotes, as "
+    "close it; a quote within a string in quotes is written twice ('') or, in double ones, as "
     '\\"',
 )
 _FLOW_ADVICE = "write a value there, or close the [ or { that was opened before"
@@ -230,11 +230,11 @@ _OPENED = {
     ),
     "while parsing a flow mapping": (
         "this is not valid YAML: the { that begins here does not end as it should",
-        "write {name: value, name: value}, and close it with }; a text with { needs quotes",
+        "write {name: value, name: value}, and close it with }; a string with { needs quotes",
     ),
     "while parsing a flow sequence": (
         "this is not valid YAML: the [ that begins here does not end as it should",
-        "write [value, value], and close it with ]; a text with [ needs quotes",
+        "write [value, value], and close it with ]; a string with [ needs quotes",
     ),
 }
 
@@ -339,7 +339,7 @@ class _JsonReader:
         if token.node is not None:
             return token.node
         if token.sign not in _ENDS:
-            hint = "write one: a text in double quotes, a number, true, false, null, [] or {}"
+            hint = "write one: a string in double quotes, a number, true, false, null, [] or {}"
             raise _Bad(token.at, f"a value is missing {_before(token.sign)}", hint)
         here = self._position(token.at)
         self._builder.check_depth(depth, here)
@@ -410,7 +410,7 @@ class _JsonReader:
                 yield self._bare(found.start(4), found[4])
             else:
                 yield _Token(at)
-        hint = "remove it, or put it in double quotes as a part of a text"
+        hint = "remove it, or put it in double quotes as a part of a string"
         raise _Bad(at, "this character is not accepted here", hint)
 
     def _quoted(self, found: re.Match[str]) -> Iterator[_Token]:
@@ -433,7 +433,9 @@ class _JsonReader:
             text.encode()  # refuses halves of characters
         except ValueError:
             raise _Bad(
-                at, "a text has an escape that JSON does not know", r"write \\ for a backslash"
+                at,
+                "a string has an escape that JSON does not know",
+                r"write \\ for a backslash",
             ) from None
         return text
 
@@ -451,7 +453,7 @@ def _json_advice(word: str) -> str:
     if word.startswith(("//", "/*", "#")):
         return "JSON has no comments: remove it, or write the file in YAML"
     meant = "null" if word in ("None", "~") else word.lower()
-    return f"write {meant}" if meant in _WORDS else "put texts in double quotes"
+    return f"write {meant}" if meant in _WORDS else "put strings in double quotes"
 
 
 def _refusal(message: str, hint: str) -> tuple[str, str, str]:

@@ -332,7 +332,7 @@ def create_words(words: str, images: Collection[str] = ()) -> str:
             f"an image is not here and could not be fetched: {words}; check its name, or load "
             "it on the machine (docker load, docker pull)"
         )
-    return f"the engine did not accept the stage: {words}"
+    return f"docker refused to create the containers of the stage: {words}"
 
 
 def whole_seconds(grace_seconds: float) -> int:

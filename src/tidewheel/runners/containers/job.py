@@ -349,14 +349,14 @@ class EngineJob:
             await making
         except asyncio.CancelledError:
             end = outcome.failure(
-                "stopped", "the stage was stopped while its containers were made"
+                "stopped", "the stage was stopped while its containers were being created"
             )
         except CannotCreate as cannot:
             end = outcome.failure("start", str(cannot))
         except BadStage as bad:
             end = outcome.failure("refused", str(bad))
         except CallTooSlow:
-            end = self._clocks.too_slow("the engine did not make the stage")
+            end = self._clocks.too_slow("the containers of the stage were not created")
         except EngineAway as away:
             self._watch.on_trouble(away_words(away))
             return outcome.GIVEN_BACK  # what there is of it is removed as a leftover

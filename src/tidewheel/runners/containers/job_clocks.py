@@ -88,8 +88,8 @@ class JobClocks:
         """Returns the end of a job whose preparation took too long."""
         limit = show_duration(self.prepare_seconds)
         words = (
-            f"{what} within {limit}, in which images are fetched and containers made: that is "
-            "the worker's limit for preparation (--prepare-limit), not the timeout of the stage"
+            f"{what} within {limit}: that is the worker's limit for pulling images and "
+            "creating containers (--prepare-limit), not the timeout of the stage"
         )
         return failure("prepare", words)
 

@@ -246,13 +246,17 @@ def _is_risky_option(value: object) -> bool:
 
 
 SERVICE_RULES: Mapping[str, _Rule] = {
-    "privileged": _Rule("privileged", bool, "its processes would be root of the host"),
+    "privileged": _Rule("privileged", bool, "its processes would be root on the host"),
     "network_mode": _Rule(
-        "host-network", _is_foreign_network, "it would be on a network not its own"
+        "host-network", _is_foreign_network, "it would be on a network that is not its own"
     ),
-    "pid": _Rule("host-pid", _is_host, "it would see and signal processes not its own"),
-    "ipc": _Rule("host-ipc", _is_host, "it would share memory with processes not its own"),
-    "userns_mode": _Rule("host-userns", bool, "its root would be root of the host"),
+    "pid": _Rule(
+        "host-pid", _is_host, "it would see and signal processes that are not its own"
+    ),
+    "ipc": _Rule(
+        "host-ipc", _is_host, "it would share memory with processes that are not its own"
+    ),
+    "userns_mode": _Rule("host-userns", bool, "its root would be root on the host"),
     "uts": _Rule("host-userns", _is_host, "it could rename the host"),
     "cgroup": _Rule("host-userns", _is_host, "it would see the cgroups of the host"),
     "cgroup_parent": _Rule(
@@ -263,7 +267,7 @@ SERVICE_RULES: Mapping[str, _Rule] = {
     "device_cgroup_rules": _Rule("devices", bool, "it would reach devices of the host"),
     "gpus": _Rule("devices", bool, "it would reach devices of the host"),
     "security_opt": _Rule(
-        "security-opt", _is_risky_option, "it would be isolated less from the host"
+        "security-opt", _is_risky_option, "it would be less isolated from the host"
     ),
     "sysctls": _Rule("sysctls", bool, "it would change parameters of the kernel"),
     "volumes_from": _Rule("volumes-from", bool, "it would reach files of other containers"),
@@ -274,13 +278,13 @@ SERVICE_RULES: Mapping[str, _Rule] = {
     ),
     "env_file": _Rule("files", bool, "files of the host would be read; use environment"),
     "label_file": _Rule("files", bool, "files of the host would be read; use labels"),
-    "runtime": _Rule("runtime", bool, "another runtime may isolate it less"),
+    "runtime": _Rule("runtime", bool, "another runtime may isolate it less from the host"),
     "credential_spec": _Rule("files", bool, "files of the host would be read"),
     "oom_kill_disable": _Rule("privileged", bool, "it could take all memory of the host"),
     "oom_score_adj": _Rule(
         "privileged", _is_below_zero, "processes of the host would be killed in its place"
     ),
-    "use_api_socket": _Rule("engine-socket", bool, "it would be root of the host"),
+    "use_api_socket": _Rule("engine-socket", bool, "it would be root on the host"),
 }
 
 

@@ -191,7 +191,9 @@ class EngineRunner:
                 if await self._networks.is_there(plan.network):
                     return
                 await self._engine.remove(plan.project)
-        raise CannotCreate("the network of the run was removed while the stage was made")
+        raise CannotCreate(
+            "the network of the run was removed while the stage's containers were being created"
+        )
 
     async def _create_once(
         self, plan: ProjectPlan, assignment: Assignment, *, judged: bool

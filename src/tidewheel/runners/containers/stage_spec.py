@@ -117,7 +117,7 @@ def _environment(given: object) -> dict[str, str]:
     if len(told) < len(pairs) or not all(map(_VARIABLE.fullmatch, told)):
         raise BadStage(
             '"environment" of the spec must be {"NAME": "VALUE"}: names of letters, '
-            "digits and _, values as texts"
+            "digits and _, values as strings"
         )
     require_no_secrets(told)
     return told

@@ -333,7 +333,7 @@ def parse_request(line: bytes) -> JobRequest:
     key = fields.get("key")
     if not isinstance(key, str) or not 0 < len(key) <= KEY_LENGTH_MAX:
         raise Refused(
-            f'"key" must be a text of 1 to {KEY_LENGTH_MAX} characters, new each time'
+            f'"key" must be a string of 1 to {KEY_LENGTH_MAX} characters, new each time'
         )
     values = fields.get("values")
     said_something = bool(text) or output is not None or values is not None
@@ -349,12 +349,12 @@ def parse_request(line: bytes) -> JobRequest:
 def _check(text: object, output: object, progress: object, values: object) -> None:
     if values is not None:
         if not isinstance(values, str):
-            raise Refused('"values" must be a text that holds a JSON object')
+            raise Refused('"values" must be a string that holds a JSON object')
         values_text(values)
     if not isinstance(text, str):
-        raise Refused('"text" must be a text')
+        raise Refused('"text" must be a string')
     if output is not None:
-        finding = name_finding("output", output) if isinstance(output, str) else "not a text"
+        finding = name_finding("output", output) if isinstance(output, str) else "not a string"
         if finding is not None:
             raise Refused(f'"output" must be a name: {finding}')
     if progress is not None:

@@ -237,7 +237,7 @@ class JobContext:
         returns; both are stored if the task succeeds. Raises BadValues if the value cannot be
         stored."""
         if not name:
-            raise BadValues("a value has a name, which is a text")
+            raise BadValues("a value has a name, which is a string")
         # As it is now: what is changed later is not meant.
         self._values |= json.loads(values_text(json_text({name: value})))
 

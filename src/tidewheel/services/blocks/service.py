@@ -301,7 +301,7 @@ def _listed(objects: list[ObjectView]) -> Document:
 
 def _new_object(name: str, facts: Mapping[str, object]) -> NewObject:
     if problem := object_name_problem(name):
-        raise BadSetting("object", name, problem)
+        raise BadSetting("object", name, fault=f"object {name!r}: {problem}")
     text = json.dumps(facts)
     if len(text) > FACTS_BYTES_MAX:
         accepted = f"up to {FACTS_BYTES_MAX} bytes of JSON about one object"

@@ -170,14 +170,14 @@ def _request(file: str, root: Fields, findings: Findings) -> Converted:
     found = Findings()
     read = read_sbi(file, text, found)
     problems = _errors(found)
-    verdict = "it can be requested when its workflows are registered"
+    verdict = "it can be submitted as soon as its workflows are registered"
     return Converted(
         source=file,
         kind=REQUEST,
         name=read.id if read is not None else "",
         files={file: text},
         is_valid=not problems,
-        verdict="it cannot be requested yet" if problems else verdict,
+        verdict="it cannot be submitted yet" if problems else verdict,
         problems=problems,
     )
 

@@ -193,9 +193,9 @@ def post(to: Webhook, what: Posted, seconds_max: float = POST_SECONDS_MAX) -> No
         following = urlsplit(urljoin(url.geturl(), location))
         if status not in KEEPS_METHOD or _origin(following) != _origin(url):
             raise NotPosted(
-                f"{url.netloc} answered {status}, a redirect to {following.netloc[:200]!r}; "
-                "only 307 and 308 within the same host are followed: write the URL of the "
-                "target into the rule"
+                f"{url.netloc} answered {status}, a redirect to {_shown(following)}; tidewheel "
+                "follows only 307 and 308 to the same scheme, host and port: write the new URL "
+                "into the rule"
             )
         url = following
     raise NotPosted(f"{url.netloc} redirects more than {REDIRECTS_MAX} times")
@@ -298,6 +298,11 @@ def _key(secret: str) -> bytes:
         with suppress(binascii.Error, ValueError):
             return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     return secret.encode()
+
+
+def _shown(url: SplitResult) -> str:
+    """Returns where a redirect leads, without its path, which may hold a secret."""
+    return repr(f"{url.scheme}://{url.netloc}"[:200])
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:

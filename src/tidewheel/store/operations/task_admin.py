@@ -139,7 +139,8 @@ def configure_queue(
     check_lease_seconds(settings.lease_seconds)
     for limit in settings.limits:
         if findings := limit_findings(limit):
-            raise BadSetting(f"limit {limit.key!r}", limit, "; ".join(findings))
+            fault = f"limit {limit.key!r}: {'; '.join(findings)}"
+            raise BadSetting("limit", limit, fault=fault)
     keys = [limit.key for limit in settings.limits]
     if len(keys) != len(set(keys)):
         raise BadSetting("limits", keys, "one limit per key")
@@ -155,7 +156,7 @@ def configure_queue(
 
 def _check_queue_name(queue: str) -> None:
     if finding := name_finding("queue", queue):
-        raise BadSetting("queue", queue, finding)
+        raise BadSetting("queue", queue, fault=finding)
 
 
 def pause_queue(tx: Transaction, effects: Effects, queue: str, *, paused: bool) -> None:

@@ -55,7 +55,7 @@ def query_of(arguments: Mapping[str, object]) -> Query:
 
 def _joined(ids: object) -> str:
     if not isinstance(ids, list | tuple) or not all(isinstance(one, str) for one in ids):
-        raise Refused(f"ids must be a list of texts, not {json.dumps(ids)}")
+        raise Refused(f"ids must be a list of strings, not {json.dumps(ids)}")
     if any("," in one for one in ids):
         raise Refused("an id cannot contain a comma; give several ids as separate words")
     return ",".join(ids)

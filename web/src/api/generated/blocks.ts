@@ -225,7 +225,7 @@ export type BufferObject = {
   posted_by: string;
 };
 
-/** Lists objects that exist, in the order of their names. */
+/** Lists all buffer objects, sorted by name. */
 export type ObjectList = {
   objects: BufferObject[];
 };

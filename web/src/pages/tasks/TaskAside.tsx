@@ -99,7 +99,7 @@ function Attempts({ id }: { id: string }) {
         {[...data].reverse().map((one) => (
           <li key={one.attempt}>
             <StateIcon state={one.ended_by === null ? "running" : endingOf(one.ended_by).status} kind="statuses" size={13} />{" "}
-            <b>{one.attempt}</b> {one.ended_by === null ? "running" : endingOf(one.ended_by).word}{one.exit_status !== null && `, exit ${one.exit_status}`} <span className="muted">at {one.worker}</span>
+            <b>{one.attempt}</b> {one.ended_by === null ? "running" : endingOf(one.ended_by).word}{one.exit_status !== null && `, exit ${one.exit_status}`} <span className="muted">on {one.worker}</span>
             <span className="end"><Took from={one.started_at ?? one.claimed_at} to={one.ended_at} /></span>
             {one.error && <p className="error-text">{plain(one.error.description)}</p>}
           </li>

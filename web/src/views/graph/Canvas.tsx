@@ -94,7 +94,7 @@ export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop, unf
     if (event.target === event.currentTarget && start !== null && event.currentTarget.matches(":focus-visible")) focus(start); // not by a click
   };
   return (
-    <div className="graph-canvas" role="group" aria-label="Boxes of the graph; arrows move" tabIndex={0} onFocus={enter} onBlur={(event) => { event.currentTarget.tabIndex = 0; }}>
+    <div className="graph-canvas" role="group" aria-label="Tasks of the graph; the arrow keys go from task to task" tabIndex={0} onFocus={enter} onBlur={(event) => { event.currentTarget.tabIndex = 0; }}>
     <ReactFlow<GraphNode>
       className={nodes.length > CALM_MAX ? "many" : ""} viewport={HELD} onViewportChange={panning.move}
       nodes={nodes} nodeTypes={NODE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => { if (preview === null && selected !== null) select(null); }} onKeyDown={onKeyDown}

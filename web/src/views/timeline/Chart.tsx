@@ -87,7 +87,7 @@ export function Chart({ rows, whole, span, setSpan, now, live, seen }: ChartProp
   const line = live ? placed(now, now, span, width) : null;
   const style = { "--labels": `${labels}px` } as Record<string, string>;
   return (
-    <div className="timeline-chart" ref={scroller} tabIndex={0} role="group" aria-label="Jobs over time; + and - zoom, arrows move" onKeyDown={hear} style={style} {...drag}>
+    <div className="timeline-chart" ref={scroller} tabIndex={0} role="group" aria-label="Jobs over time; + and - zoom, the arrow keys scroll" onKeyDown={hear} style={style} {...drag}>
       <div className="time-axis" aria-hidden>
         {ticks.map((tick) => ({ tick, left: placed(tick.at, tick.at, span, width)?.left ?? 0 })).filter(({ left }) => left > TICK_HALF && left < width - TICK_HALF).map(({ tick, left }) => <span key={tick.at} style={{ left: labels + left }}>{tick.text}</span>)}
       </div>
@@ -159,7 +159,7 @@ function barText(bar: Bar, now: number): string {
   const seconds = (from: number, to: number) => durationText(Math.max(0, (to - from) / 1_000));
   const tried = attempt.attempt > 1 ? `, attempt ${attempt.attempt}` : "";
   const waited = `waited ${seconds(bar.queuedAt, bar.startedAt ?? bar.endedAt ?? now)}`;
-  const ran = bar.startedAt === null ? "" : `\nran ${seconds(bar.startedAt, bar.endedAt ?? now)}${attempt.worker ? ` at ${attempt.worker}` : ""}`;
+  const ran = bar.startedAt === null ? "" : `\nran ${seconds(bar.startedAt, bar.endedAt ?? now)}${attempt.worker ? ` on ${attempt.worker}` : ""}`;
   const how = attempt.ended_by === null ? bar.outcome : `${bar.outcome}${attempt.exit_status ? `, exit ${attempt.exit_status}` : ""}`;
   return `${shownId(bar.id)} #${attempt.submit}${tried}: ${how}\n${waited}${ran}${bar.critical ? "\non the critical path" : ""}`;
 }

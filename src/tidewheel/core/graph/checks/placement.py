@@ -71,7 +71,9 @@ def _asked_elsewhere(graph: Graph) -> Iterable[tuple[Sequence, str, Offset, Posi
         if type(condition) is Atom and condition.offset is None:
             continue
         for leaf in leaves(condition):
-            assert isinstance(leaf, (Atom, Group)), "xtriggers are waited for beside the arrows"
+            assert isinstance(leaf, (Atom, Group)), (
+                "xtriggers are kept apart from prerequisites"
+            )
             if leaf.offset is None:
                 continue
             if isinstance(leaf, Atom):
