@@ -108,17 +108,19 @@ def test_a_stage_finds_its_own_service_first_where_another_has_one_of_that_name(
     crew, engine, tmp_path, runner
 ):
     text = definition(stage("engine", more="until: use"), stage("use", "engine running"))
-    ask = ASK.format(host="db")
+    ask, ordered = ASK.format(host="db"), runner == "compose"
+    # Until its own has started, the name is the other's, and a Swarm starts them in any order.
+    waits = f"until {ask} && grep -q own /tmp/said; do sleep 0.2; done"
+    first = "true" if ordered else waits
     often = f"for i in 1 2 3 4 5 6 7 8; do until {ask}; do sleep 0.2; done; cat /tmp/said; done"
     # An answer may get lost: it answers until the other has had all of them.
     own = work("while [ ! -e /share/done ]; do echo own | timeout 2 nc -l -p 7000; done; true")
     files = {
         "engine": compose_text(db=work(SERVE.format(name="other"))),
         "use": compose_text(
-            # Until its own has started, the name is the other's: compose has an order.
             app=work(
-                f"({often}) > /share/answers; touch /share/done",
-                **({"depends_on": ["db"]} if runner == "compose" else {}),
+                f"{first}; ({often}) > /share/answers; touch /share/done",
+                **({"depends_on": ["db"]} if ordered else {}),
             ),
             db=own,
         ),

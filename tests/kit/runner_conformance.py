@@ -85,6 +85,9 @@ class RecordedReports:
         self.logs_begun += 1
         self._wake()
 
+    async def told(self) -> None:
+        """It hears everything at once."""
+
     async def until(self, condition: Callable[[RecordedReports], object]) -> None:
         """Wait until what was said fulfils a condition."""
         async with asyncio.timeout(DEADLINE_SECONDS):

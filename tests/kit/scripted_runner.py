@@ -97,6 +97,11 @@ class ScriptedJob:
         for reports in self._listeners:
             reports.usage(sample)
 
+    async def asks(self) -> None:
+        """Its call is answered once the store knows what it said before."""
+        for reports in self._listeners:
+            await reports.told()
+
     @property
     def running(self) -> bool:
         return self.ended_at is None

@@ -1,5 +1,6 @@
 """What a job said and how it ended reaches the store: in order, once, and whatever happens."""
 
+import asyncio
 import threading
 
 import pytest
@@ -141,6 +142,34 @@ async def test_a_longer_job_is_seen_to_have_started_soon_and_when_it_did():
     assert one.store.calls["report"] == 1
     [attempt] = await world.store.attempts(TaskId("a"))
     assert (attempt.started_at, attempt.ended_at) == (pytest.approx(0.0), None)
+
+
+@in_virtual_time
+async def test_a_call_of_a_job_is_answered_after_its_start_and_its_messages_are_stored():
+    world = SmallWorld()
+    one = await world.worker()
+    one.store.delays("report", before=1.0)
+    await world.submit("a")
+    await world.passes(0.0)
+    assert one.store.calls["report"] == 0
+    call = asyncio.ensure_future(world.job("a").asks())
+    await world.passes(0.5)
+    assert not call.done()
+    await world.passes(
+        0.5
+    )  # the start did not wait for more, and the call waited for the start
+    assert call.done() and one.store.calls["report"] == 1
+    [attempt] = await world.store.attempts(TaskId("a"))
+    assert attempt.started_at == 0.0
+    world.job("a").says("half", "half")
+    call = asyncio.ensure_future(world.job("a").asks())
+    await world.passes(0.5)
+    assert not call.done()
+    await world.passes(0.5)
+    assert call.done() and await outputs(world, TaskId("a")) == [(1, "half", "half")]
+    call = asyncio.ensure_future(world.job("a").asks())
+    await world.passes(0.0)
+    assert call.done() and one.store.calls["report"] == 2  # there was nothing to report
 
 
 @in_virtual_time

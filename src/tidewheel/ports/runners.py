@@ -28,6 +28,9 @@ class JobReports(Protocol):
     def log_begun(self) -> None:
         """Says that a handler prints, which may be long after the job began, or never."""
 
+    async def told(self) -> None:
+        """Returns once the store knows what was reported so far; in the worker's loop only."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:

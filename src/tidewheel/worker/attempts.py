@@ -176,7 +176,13 @@ class Spoken(NamedTuple):
     values: str | None = None
 
 
-Said = Started | Spoken | UsageSample | End
+class Awaited(NamedTuple):
+    """Asks for a sign once the store knows what was said before."""
+
+    sign: asyncio.Future[None]
+
+
+Said = Started | Spoken | UsageSample | Awaited | End
 
 
 class JobEvents:
@@ -250,6 +256,11 @@ class Attempt:
     def log_begun(self) -> None:
         if self.follow_log is not None:
             self.follow_log(self)
+
+    async def told(self) -> None:
+        sign = asyncio.get_running_loop().create_future()
+        self._events.put(self, Awaited(sign))
+        await sign
 
 
 def end_to_report(end: End, reason: StopReason, task: Claimed) -> End | None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from tidewheel.core.queue.requests import End, JobMessage, Report, Reported, UsageSample
@@ -30,6 +30,7 @@ from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.worker.attempts import (
     Attempt,
     AttemptTable,
+    Awaited,
     Spoken,
     Started,
     StopReason,
@@ -54,10 +55,13 @@ class _Draft:
     messages: list[Spoken] = field(default_factory=list)
     usage: list[UsageSample] = field(default_factory=list)
     end: End | None = None
+    awaited: list[Awaited] = field(default_factory=list)  # by calls of the job
 
     def due_at(self) -> float:
-        """Returns when to report this: at once, unless it is a start and nothing else."""
-        if self.started_at is None or self.messages or self.usage or self.end is not None:
+        """Returns when to report this: at once, unless it is a start that nobody awaits."""
+        if self.started_at is None or self.awaited:
+            return -math.inf
+        if self.messages or self.usage or self.end is not None:
             return -math.inf
         return self.started_at + START_HELD_SECONDS
 
@@ -90,6 +94,7 @@ class Reporter(Service):
         self._jobs = jobs
         self._batch: list[tuple[Attempt, Report]] = []
         self._drafts: dict[Attempt, _Draft] = {}  # what the store was not told yet
+        self._awaited: list[Awaited] = []  # of the batch
 
     @property
     def idle(self) -> bool:
@@ -118,6 +123,8 @@ class Reporter(Service):
             return ()
         answers = await self._bring(self._batch)
         batch, self._batch = self._batch, []
+        awaited, self._awaited = self._awaited, []
+        _sign(awaited)
         return self._heed(batch, answers)
 
     async def _bring(self, batch: Sequence[tuple[Attempt, Report]]) -> Sequence[Reported]:
@@ -137,9 +144,15 @@ class Reporter(Service):
         take, drafts = self._events.said.popleft, self._drafts
         for _ in range(len(self._events.said)):
             attempt, said = take()
+            draft = drafts.get(attempt)
+            if isinstance(said, Awaited):
+                if draft is None:  # all that was said before is stored, or will never be
+                    _sign([said])
+                else:
+                    draft.awaited.append(said)
+                continue
             if attempt.spoke_last:
                 continue
-            draft = drafts.get(attempt)
             if draft is None:
                 draft = drafts[attempt] = _Draft()
             match said:
@@ -165,7 +178,8 @@ class Reporter(Service):
             elif draft.due_at() <= now:
                 due.append(attempt)
         for attempt in lost:
-            del self._drafts[attempt]  # its lease is lost, so there is nobody to tell
+            # Its lease is lost, so there is nobody to tell.
+            _sign(self._drafts.pop(attempt).awaited)
         for attempt in due[:REPORTS_PER_CALL_MAX]:
             draft = self._drafts.pop(attempt)
             left = draft.messages[MESSAGES_PER_REPORT_MAX:]
@@ -180,7 +194,11 @@ class Reporter(Service):
             )
             reports.append((attempt, report))
             if left:
-                self._drafts[attempt] = _Draft(messages=left, end=draft.end)  # usage is let go
+                # Usage is let go.
+                rest = _Draft(messages=left, end=draft.end, awaited=draft.awaited)
+                self._drafts[attempt] = rest
+            elif draft.awaited:
+                self._awaited += draft.awaited
         return reports
 
     def _heed(
@@ -227,6 +245,13 @@ class Reporter(Service):
         if report.end is not None:
             attempt.spoke_last = False
             self._events.put(attempt, attempt.unacceptable)
+
+
+def _sign(awaited: Iterable[Awaited]) -> None:
+    """Lets calls of jobs go on that are not over."""
+    for one in awaited:
+        if not one.sign.done():
+            one.sign.set_result(None)
 
 
 def _accepted(report: Report) -> Reported:

@@ -309,6 +309,9 @@ class MessageServer:
                 "this job belongs to no run, and only jobs of a run may send calls; this job "
                 "may only send messages"
             )
+        with suppress(TimeoutError):  # without the store there is no answer either
+            async with asyncio.timeout(SILENCE_SECONDS_MAX):
+                await speaker.reports.told()  # a job that asks finds that it has started
         return await self._calls(speaker.caller, call)
 
 

@@ -220,6 +220,9 @@ class SlurmReports:
     def log_begun(self) -> None:
         self.reports.log_begun()
 
+    async def told(self) -> None:
+        await self.reports.told()
+
 
 NAME_LENGTH_MAX = 200
 REPEAT_SECONDS = 5.0  # a job that does not end is killed again, should Slurm not have heard it
