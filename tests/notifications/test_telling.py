@@ -27,14 +27,16 @@ from tidewheel.services.notifications.delivery import (
     DeliveryMeans,
     NotPosted,
     Posted,
+    deliver,
     is_allowed,
     post,
 )
+from tidewheel.services.notifications.messages import trial_message
 from tidewheel.services.notifications.notifier import (
     NotifierService,
     NotifierSettings,
 )
-from tidewheel.services.notifications.rules import Webhook
+from tidewheel.services.notifications.rules import Webhook, load_rules
 from tidewheel.services.service import Backoff, Surroundings, SystemClock
 from tidewheel.wiring.machine import is_process_alive, this_process
 from tidewheel.wiring.stores import opened_store
@@ -435,6 +437,19 @@ def test_a_signed_message_can_be_checked_by_whoever_knows_the_secret(tidewheel, 
     assert sent.headers["authorization"] == "Bearer abc"
     assert (sent.path, sent.headers["tidewheel-event"]) == ("/hook?x=1", "failed")
     assert b"whsec" not in sent.body
+
+
+def test_a_message_that_comes_late_is_signed_with_the_time_at_which_it_is_sent(hook, tmp_path):
+    """Standard Webhooks: receivers refuse old timestamps, which might be replays."""
+    (tmp_path / RULES_FILE).write_text(to(hook, '["failed"]'))
+    [rule] = load_rules(tmp_path / RULES_FILE).rules
+    happened, sent_at = 1e9, 1e9 + 3_600
+    message = trial_message(rule, happened, "store", "id")
+    means = DeliveryMeans(directory=tmp_path, smtp="")
+    assert asyncio.run(deliver(rule, message, 0, means, sent_at)) == ""
+    [sent] = hook.posts
+    assert sent.headers["webhook-timestamp"] == "1000003600"
+    assert sent.json["at"].startswith("2001-09-09T01:46:40")
 
 
 WHAT = Posted("id", "failed", 1, b"{}")

@@ -49,6 +49,7 @@ def test_the_same_again_is_no_change():
             "--start-task 1/a, which cannot be changed to 1/b 1/c",
         ),
         ({"compat": "cylc8"}, "with no --compat, which cannot be changed to cylc8"),
+        ({"priority": 7}, "with no --priority, which cannot be changed to 7"),
     ],
 )
 def test_what_a_run_is_stays_and_the_refusal_says_what_to_do(given, said):

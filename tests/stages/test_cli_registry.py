@@ -96,6 +96,8 @@ def test_versions_are_shown_checked_rendered_and_removed(tidewheel, folder):
     assert "(must be given)" in shown and "stages/b/1.0.0/script.sh" in shown
     good = tidewheel("workflows", "check", "vis/1.0.0", "-p", "site=x")
     assert (good.status, good.out) == (0, "vis/1.0.0: it can run with these parameters\n")
+    unused = tidewheel("workflows", "check", "vis/1.0.0", "-p", "site=x", "-p", "zzz=1")
+    assert unused.status == 2 and "zzz" in unused.out  # `run` refuses it, too
     bad = tidewheel("workflows", "check", "vis", "-p", "nodes=2")
     assert bad.status == 2
     assert "stage a needs the parameter 'site'" in bad.out

@@ -83,6 +83,7 @@ FIXED = {
     "initial": "--icp",
     "start": "--startcp",
     "start_tasks": "--start-task",
+    "priority": "--priority",
 }
 
 

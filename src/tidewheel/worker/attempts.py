@@ -176,13 +176,13 @@ class Spoken(NamedTuple):
     values: str | None = None
 
 
-class Awaited(NamedTuple):
+class Confirm(NamedTuple):
     """Asks for a sign once the store knows what was said before."""
 
     sign: asyncio.Future[None]
 
 
-Said = Started | Spoken | UsageSample | Awaited | End
+Said = Started | Spoken | UsageSample | Confirm | End
 
 
 class JobEvents:
@@ -259,7 +259,7 @@ class Attempt:
 
     async def told(self) -> None:
         sign = asyncio.get_running_loop().create_future()
-        self._events.put(self, Awaited(sign))
+        self._events.put(self, Confirm(sign))
         await sign
 
 

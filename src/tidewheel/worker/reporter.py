@@ -30,7 +30,7 @@ from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.worker.attempts import (
     Attempt,
     AttemptTable,
-    Awaited,
+    Confirm,
     Spoken,
     Started,
     StopReason,
@@ -55,11 +55,11 @@ class _Draft:
     messages: list[Spoken] = field(default_factory=list)
     usage: list[UsageSample] = field(default_factory=list)
     end: End | None = None
-    awaited: list[Awaited] = field(default_factory=list)  # by calls of the job
+    confirms: list[Confirm] = field(default_factory=list)  # by calls of the job
 
     def due_at(self) -> float:
         """Returns when to report this: at once, unless it is a start that nobody awaits."""
-        if self.started_at is None or self.awaited:
+        if self.started_at is None or self.confirms:
             return -math.inf
         if self.messages or self.usage or self.end is not None:
             return -math.inf
@@ -94,7 +94,7 @@ class Reporter(Service):
         self._jobs = jobs
         self._batch: list[tuple[Attempt, Report]] = []
         self._drafts: dict[Attempt, _Draft] = {}  # what the store was not told yet
-        self._awaited: list[Awaited] = []  # of the batch
+        self._confirms: list[Confirm] = []  # of the batch
 
     @property
     def idle(self) -> bool:
@@ -123,8 +123,8 @@ class Reporter(Service):
             return ()
         answers = await self._bring(self._batch)
         batch, self._batch = self._batch, []
-        awaited, self._awaited = self._awaited, []
-        _sign(awaited)
+        confirms, self._confirms = self._confirms, []
+        _sign(confirms)
         return self._heed(batch, answers)
 
     async def _bring(self, batch: Sequence[tuple[Attempt, Report]]) -> Sequence[Reported]:
@@ -145,11 +145,11 @@ class Reporter(Service):
         for _ in range(len(self._events.said)):
             attempt, said = take()
             draft = drafts.get(attempt)
-            if isinstance(said, Awaited):
+            if isinstance(said, Confirm):
                 if draft is None:  # all that was said before is stored, or will never be
                     _sign([said])
                 else:
-                    draft.awaited.append(said)
+                    draft.confirms.append(said)
                 continue
             if attempt.spoke_last:
                 continue
@@ -179,7 +179,7 @@ class Reporter(Service):
                 due.append(attempt)
         for attempt in lost:
             # Its lease is lost, so there is nobody to tell.
-            _sign(self._drafts.pop(attempt).awaited)
+            _sign(self._drafts.pop(attempt).confirms)
         for attempt in due[:REPORTS_PER_CALL_MAX]:
             draft = self._drafts.pop(attempt)
             left = draft.messages[MESSAGES_PER_REPORT_MAX:]
@@ -195,10 +195,10 @@ class Reporter(Service):
             reports.append((attempt, report))
             if left:
                 # Usage is let go.
-                rest = _Draft(messages=left, end=draft.end, awaited=draft.awaited)
+                rest = _Draft(messages=left, end=draft.end, confirms=draft.confirms)
                 self._drafts[attempt] = rest
-            elif draft.awaited:
-                self._awaited += draft.awaited
+            elif draft.confirms:
+                self._confirms += draft.confirms
         return reports
 
     def _heed(
@@ -247,9 +247,9 @@ class Reporter(Service):
             self._events.put(attempt, attempt.unacceptable)
 
 
-def _sign(awaited: Iterable[Awaited]) -> None:
+def _sign(confirms: Iterable[Confirm]) -> None:
     """Lets calls of jobs go on that are not over."""
-    for one in awaited:
+    for one in confirms:
         if not one.sign.done():
             one.sign.set_result(None)
 

@@ -218,8 +218,7 @@ def _described(
 
 _QUOTE_OPENED = (
     "this is not valid YAML: a quote is opened here and not closed",
-    "close it; a quote within a string in quotes is written twice ('') or, in double ones, as "
-    '\\"',
+    "close it; within quotes, a quote is written twice ('') or, in double quotes, as \\\"",
 )
 _FLOW_ADVICE = "write a value there, or close the [ or { that was opened before"
 _OPENED = {

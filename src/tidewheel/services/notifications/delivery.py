@@ -49,7 +49,11 @@ class DeliveryMeans:
 
 
 async def deliver(
-    rule: NotificationRule, message: Notification, missed: int, means: DeliveryMeans
+    rule: NotificationRule,
+    message: Notification,
+    missed: int,
+    means: DeliveryMeans,
+    now: float,
 ) -> str:
     """Sends a message and returns "" if it was taken, else what went wrong.
 
@@ -59,7 +63,7 @@ async def deliver(
         async with asyncio.timeout(SECONDS_MAX):
             if isinstance(rule.to, RunCommand):
                 return await _run(rule, rule.to, message, missed, means)
-            return await _send(rule, rule.to, message, missed, means)
+            return await _send(rule, rule.to, message, missed, means, now)
     except TimeoutError:
         return f"no answer within {SECONDS_MAX:g} seconds"
     except Exception as error:  # one message that cannot be sent must not stop the others
@@ -72,11 +76,13 @@ async def _send(
     message: Notification,
     missed: int,
     means: DeliveryMeans,
+    now: float,
 ) -> str:
     try:
         if isinstance(to, Webhook):
             body = json.dumps(document(message, text_of(rule, message), missed))
-            what = Posted(message.id, message.event, int(message.at), body.encode())
+            # The time of this try: receivers refuse what was signed long ago, as a replay.
+            what = Posted(message.id, message.event, int(now), body.encode())
             await asyncio.to_thread(post, to, what)
         else:
             settings = MailSettings(smtp=means.smtp, timeout_seconds=MAIL_SECONDS_MAX)

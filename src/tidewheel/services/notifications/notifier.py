@@ -327,7 +327,8 @@ class NotifierService(Service):
         if rule is None:
             state.end(one, now, DROPPED)
             return
-        error = await deliver(rule, message, state.missed.get(rule.name, 0), settings.means)
+        missed = state.missed.get(rule.name, 0)
+        error = await deliver(rule, message, missed, settings.means, now)
         told = {"id": message.id, "rule": rule.name, "kind": message.event, "run": message.run}
         self._surroundings.failpoint("notification_sent")
         if not error:
@@ -518,7 +519,7 @@ class NotificationAdmin:
         async def send(one: NotificationRule) -> Document:
             message = trial_message(one, at, store, secrets.token_hex(8))
             async with room:
-                error = await deliver(one, message, 0, self._means)
+                error = await deliver(one, message, 0, self._means, at)
             return {
                 "rule": one.name,
                 "sent": not error,

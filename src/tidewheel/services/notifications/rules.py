@@ -33,7 +33,7 @@ EVENTS = {
     BLOCKED: "{run}: {count} blocked: {tasks}",
     FAILED: "{run}: {count} failed: {tasks}",
     LATE: "{run}: {count} late: {tasks}",
-    "error": "{run} was aborted",
+    "error": "{run} was put aside after an error",
     "stopped": "{run} was stopped",
     "completed": "{run} is completed",
 }

@@ -410,6 +410,8 @@ def _checked(kept: StoredDefinition, asked: RunRequest, *, is_request: bool) -> 
     if kept.kind == SIP:
         source = source_of(kept.text, kept.files)
         seen = validate(source, _values(asked) if is_request else None)
+        if is_request:
+            seen.refuse_unused()  # as run does
         warn_of_scripts(seen)
         return validation.validate_sip(source, seen).document()
     findings = Findings()

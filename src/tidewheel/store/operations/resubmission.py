@@ -330,8 +330,8 @@ def _missing(
         task = newest.get((edge.parent, edge.output))
         if task is not None and task.id not in left and _is_dead(plan, task, edge.output):
             return task.id, (
-                f"it needs the output {edge.output} of {task.id}, which has ended "
-                f"({task.status}); submit {task.id} again together with it"
+                f"it needs the output {edge.output} of {task.id}, which is {task.status}; "
+                f"submit {task.id} again together with it"
             )
     return None
 
