@@ -36,7 +36,8 @@ WORDS: dict[str, dict[str, str]] = {
         "workflow timeout": "How long a run may take.",
         "abort on workflow timeout": "Whether the run aborts after `workflow timeout`.",
         "stall timeout": "How long a stalled run waits for an operator; an hour by default.",
-        "abort on stall timeout": "Whether the run stops after `stall timeout`; true by default.",
+        "abort on stall timeout": "Whether the run stops after `stall timeout`; by default it "
+        "does.",
         "inactivity timeout": "How long a run may have no activity.",
         "abort on inactivity timeout": "Whether the run aborts after `inactivity timeout`.",
         "restart timeout": "How long a completed run that is started again waits for work.",
