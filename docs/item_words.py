@@ -18,7 +18,8 @@ WORDS: dict[str, dict[str, str]] = {
         "cycle point format": "The format of points, for example `CCYYMMDDThhmm`.",
         "cycle point num expanded year digits": "Years with more than four digits.",
         "cycle point time zone": "The time zone of points; UTC by default.",
-        "prune across points": "Whether tasks of other points that can never run are removed.",
+        "prune across points": "Whether a task that can never run because of a task at another "
+        "point is removed; else it stays, blocked.",
         "job commands": "Whether jobs may give commands to their own run.",
     },
     "[scheduler][main loop]": {"…": "Plugins of Cylc's main loop."},
