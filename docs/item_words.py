@@ -5,10 +5,11 @@ from __future__ import annotations
 # Keyed by section and item; a section that stands in several places has its words once.
 WORDS: dict[str, dict[str, str]] = {
     "[meta]": {
-        "title": "A few words, shown in lists.",
-        "description": "A longer description.",
-        "URL": "An address with more information; handlers get it as `%(URL)s`.",
-        "…": "Any other information for handlers or people.",
+        "title": "A few words; handlers get them as `%(workflow_title)s`.",
+        "description": "A longer description; handlers get it as `%(workflow_description)s`.",
+        "URL": "An address with more information; handlers get it as `%(workflow_URL)s`.",
+        "…": "Any other information for handlers (`%(workflow_…)s`) or people; `version`: the "
+        "version under which the workflow is registered.",
     },
     "[scheduler]": {
         "UTC mode": "Sets `CYLC_UTC` of jobs; no effect on points (UTC) or logs.",
@@ -17,7 +18,8 @@ WORDS: dict[str, dict[str, str]] = {
         "cycle point format": "The format of points, for example `CCYYMMDDThhmm`.",
         "cycle point num expanded year digits": "Years with more than four digits.",
         "cycle point time zone": "The time zone of points; UTC by default.",
-        "prune across points": "Whether tasks of other points that can never run are removed.",
+        "prune across points": "Whether a task that can never run because of a task at another "
+        "point is removed; else it stays, blocked.",
         "job commands": "Whether jobs may give commands to their own run.",
     },
     "[scheduler][main loop]": {"…": "Plugins of Cylc's main loop."},
@@ -26,18 +28,19 @@ WORDS: dict[str, dict[str, str]] = {
         "handler events": "For which events the `handlers` are called.",
         "mail events": "For which events mail is sent.",
         "startup handlers": "When the run starts.",
-        "shutdown handlers": "When the run stops.",
-        "abort handlers": "When the run stops because of a failure.",
+        "shutdown handlers": "When the run stops or completes.",
+        "abort handlers": "When the run aborts, for example after `workflow timeout`.",
         "stall handlers": "When the run stalls.",
-        "stall timeout handlers": "When a stall was not fixed in time.",
+        "stall timeout handlers": "When the run was stalled for longer than `stall timeout`.",
         "workflow timeout handlers": "When the run takes longer than `workflow timeout`.",
         "inactivity timeout handlers": "When nothing happened for `inactivity timeout`.",
         "workflow timeout": "How long a run may take.",
-        "abort on workflow timeout": "Whether the run is stopped after this time.",
+        "abort on workflow timeout": "Whether the run aborts after `workflow timeout`.",
         "stall timeout": "How long a stalled run waits for an operator; an hour by default.",
-        "abort on stall timeout": "Whether the run is stopped after it; true by default.",
+        "abort on stall timeout": "Whether the run stops after `stall timeout`; by default it "
+        "does.",
         "inactivity timeout": "How long a run may have no activity.",
-        "abort on inactivity timeout": "Whether the run is stopped after this time.",
+        "abort on inactivity timeout": "Whether the run aborts after `inactivity timeout`.",
         "restart timeout": "How long a completed run that is started again waits for work.",
         "expected task failures": "For tests of Cylc.",
     },
@@ -58,20 +61,20 @@ WORDS: dict[str, dict[str, str]] = {
         "initial cycle point constraints": "Points at which the run may begin: `T00`, …",
         "final cycle point constraints": "Points at which the run may end.",
         "hold after cycle point": "Tasks after this point are held.",
-        "stop after cycle point": "The run stops at this point; the next start resumes it.",
+        "stop after cycle point": "The run stops after this point; the next start resumes it.",
         "cycling mode": "Numbers, or dates of a calendar.",
         "runahead limit": "How far tasks may be ahead of the oldest unfinished point.",
         "sequential xtriggers": "Xtriggers are checked one point after the other.",
     },
     "[scheduling][queues][…]": {
         "limit": "How many members may be active at the same time; 0: any number.",
-        "members": "Tasks and families; `default` has all others.",
+        "members": "Tasks and families; the group `default` has all others.",
     },
     "[scheduling][special tasks]": {
         "clock-trigger": "Tasks that wait for the time of their point: `a(PT1H)`.",
         "external-trigger": 'Tasks that wait for a message: `a("data")`; see `ext-trigger`.',
-        "clock-expire": "Tasks that expire at this time after their point.",
-        "sequential": "Tasks that each need the same task at the point before.",
+        "clock-expire": "Tasks that expire this long after the time of their point: `a(PT6H)`.",
+        "sequential": "Tasks that wait until they have succeeded at the point before.",
     },
     "[scheduling][xtriggers]": {
         "…": "A label and the function that is called until it returns true: "
@@ -107,15 +110,15 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "[runtime][…][skip]": {
         "outputs": "The outputs that `run mode = skip` makes.",
-        "disable task event handlers": "Whether handlers are not called in this mode.",
+        "disable task event handlers": "With `True`, no handlers are called in this mode.",
     },
     "[runtime][…][simulation]": {
-        "default run length": "How long the task takes in a rehearsal or simulation.",
-        "speedup factor": "If it is set, the run length is the time limit divided by it.",
+        "default run length": "How long a job takes in rehearsals, simulation and dummy mode.",
+        "speedup factor": "The run length is the time limit divided by this, if both are set.",
         "time limit buffer": "Cylc adds this to the time limit.",
         "fail cycle points": "The points at which the task fails, or `all`.",
         "fail try 1 only": "Whether only the first try fails.",
-        "disable task event handlers": "Whether handlers are not called in this mode.",
+        "disable task event handlers": "With `True`, no handlers are called in this mode.",
     },
     "[runtime][…][environment filter]": {
         "include": "Only these variables of `environment` are set.",
@@ -126,8 +129,8 @@ WORDS: dict[str, dict[str, str]] = {
         "batch submit command template": "How Cylc would submit the job.",
     },
     "[runtime][…][remote]": {
-        "host": "The host on which Cylc would run the job.",
-        "owner": "The user as which Cylc would run the job.",
+        "host": "The host of the job: this machine, or a name in `platforms.toml`.",
+        "owner": "The user of the job; write a platform instead.",
         "retrieve job logs": "Whether Cylc would fetch the logs of the job.",
         "retrieve job logs max size": "How much of the logs Cylc would fetch.",
         "retrieve job logs retry delays": "When Cylc would try to fetch the logs again.",
@@ -137,13 +140,15 @@ WORDS: dict[str, dict[str, str]] = {
         "handler events": "For which events the `handlers` are called.",
         "handler retry delays": "The delays after which a failed handler is called again.",
         "mail events": "For which events mail is sent.",
-        "execution timeout": "After this time the event `execution timeout` happens.",
-        "submission timeout": "The same for the time before the job begins.",
+        "execution timeout": "If the job runs longer, the event `execution timeout` happens; "
+        "the job continues.",
+        "submission timeout": "If a submitted job waits longer to begin, the event `submission "
+        "timeout` happens.",
         "late offset": "How long after the time of its point a task is late.",
         "submitted handlers": "When a runner accepted the job.",
         "submission timeout handlers": "When the job waits too long to begin.",
         "submission retry handlers": "When the job could not begin and is tried again.",
-        "submission failed handlers": "When the job could not begin.",
+        "submission failed handlers": "When the job could not begin and has no retries left.",
         "started handlers": "When the job began.",
         "execution timeout handlers": "When the job runs too long.",
         "retry handlers": "When the job failed and is tried again.",
@@ -170,11 +175,15 @@ WORDS: dict[str, dict[str, str]] = {
     "[runtime][…][parameter environment templates]": {"…": "A variable made from parameters."},
 }
 
-# What is read and kept, though nothing here acts on it; a section's words count for all in it.
-_WHERE = "kept; jobs run where the run's workers are"
+# What is read, though nothing here acts on it; a section's words count for all in it.
 KEPT: dict[str, str] = {
-    "[runtime][…][remote]": _WHERE,
+    "[runtime][…][remote] owner": "refused",
     "[runtime][…][workflow state polling] alt-cylc-run-dir": "kept; the store knows all runs",
 }
 OF_TIDEWHEEL = "used; only in tidewheel"
-OURS = {"[runtime][…] workflow", "[scheduler] prune across points", "[scheduler] job commands"}
+OURS = {
+    "[runtime][…] workflow",
+    "[runtime][…][inputs] …",
+    "[scheduler] prune across points",
+    "[scheduler] job commands",
+}
