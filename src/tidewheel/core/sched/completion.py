@@ -157,7 +157,7 @@ def _lacks_a_size(context: StepContext, task: PooledTask) -> bool:
     for tasks in lacks:
         name, value = context.plan.name_of(task.key), tasks.over.value
         text = (
-            f"{name} did not return the size of the list {value}, so the task counts as failed"
+            f"{name} did not return the list {value}, so the task counts as failed"
         )
         context.notice("no list", task.key, text)
     return bool(lacks)

@@ -56,7 +56,7 @@ class Settings(TypedDict, total=False):
     work_subdirectory: str  # the folder below `work` in which the job runs
     run_mode: str  # with "skip" the outputs are made without a job
     meta: Mapping[str, str]  # title, description, URL and other information
-    # As the section of flow.cylc, with `_` for a blank: events={"mail_events": ["failed"]}.
+    # As the section of flow.cylc, with `_` for each space: events={"mail_events": ["failed"]}.
     events: Mapping[str, object]
     mail: Mapping[str, object]  # as the section of flow.cylc
     simulation: Mapping[str, object]  # as the section of flow.cylc

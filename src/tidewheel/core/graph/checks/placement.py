@@ -245,7 +245,7 @@ def _check_surprises(workflow: WorkflowDef, findings: Findings) -> None:
                     "placed-twice",
                     f"{name} runs at every point of {often.recurrence}, because it is named "
                     f"there without an offset, although {once.recurrence} runs it once",
-                    f"write {name}[^] if one run is meant; else remove it from "
+                    f"write {name}[^] if it should run only once; else remove it from "
                     f"{once.recurrence}",
                     place,
                 )
