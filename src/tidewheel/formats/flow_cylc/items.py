@@ -130,7 +130,9 @@ SCHEDULER = SectionSpec(
     {
         "UTC mode": boolean("utc_mode"),
         "allow implicit tasks": boolean("implicit_tasks_allowed"),
-        "install": idle("the whole folder is stored when a run starts", ValueKind.TEXTS),
+        "install": idle(
+            "the files of the folder are stored when a run starts", ValueKind.TEXTS
+        ),
         "cycle point format": text("point_format"),
         "cycle point num expanded year digits": ItemSpec(
             ValueKind.INTEGER, 0, to="expanded_year_digits"
