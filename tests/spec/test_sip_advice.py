@@ -351,7 +351,7 @@ def test_stages_that_are_no_list_are_told_so_in_a_template_too(stages):
         (["    type:setup", "    timeout: 60s"], 4, "with a space after the colon"),
         (["    timeout:", "      most", "        hours: 2"], 6, "a colon there: most:"),
         (["   type: setup"], 4, "column 4, the key of the line before in column 5"),
-        (["\ttype: setup"], 4, "no tabs"),
+        (["\ttype: setup"], 4, "not accept tabs"),
         (["    resources_required: [{type: cpu", "    timeout: 60s"], 4, "close it with }"),
         (["    resources_required: [{type: cpu}", "    type: setup"], 4, "close it with ]"),
         (["    <<: {type: setup}"], 4, "write each key"),
