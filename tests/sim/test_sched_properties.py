@@ -277,7 +277,7 @@ def _has_come_back(run: Driven, disagreement: str) -> bool:
     if not _is_only_waiting(disagreement):
         return False
     listed = disagreement.removeprefix("waiting: unexpected ").removesuffix(", missing []")
-    back = {text.removesuffix(" is back") for text in run.run.notices("back")}
+    back = {text.removesuffix(" is back in the pool") for text in run.run.notices("back")}
     back |= {text.partition(" is blocked")[0] for text in run.run.notices("blocked")}
     return {f"{point}/{name}" for point, name in ast.literal_eval(listed)} <= back
 

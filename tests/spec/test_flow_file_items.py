@@ -76,7 +76,10 @@ def test_a_mistake_is_named_with_its_line_and_a_fix(tmp_path, text, line, words)
     [
         ("[scheduler]\ninstall = bin/\n", "[scheduler]install has no effect"),
         ("[scheduler]\n[[main loop]]\n[[[x]]]\ninterval = PT1M\n", "[main loop] has no effect"),
-        ("[runtime]\n[[a]]\nexecution polling intervals = PT1M\n", "never polled"),
+        (
+            "[runtime]\n[[a]]\nexecution polling intervals = PT1M\n",
+            "polled only by the command poll",
+        ),
         ("[runtime]\n[[a]]\n[[[remote]]]\nretrieve job logs = True\n", "has no effect"),
     ],
 )
@@ -324,7 +327,7 @@ def test_a_missing_graph_is_not_held_against_a_file_with_other_errors(tmp_path):
         ("wallclock()", "did you mean 'wall_clock'?"),
         (
             "workflow_state(workflow=a, task=b, point=c)",
-            "calls workflow_state in the form before Cylc 8.3",
+            "calls workflow_state in the form used before Cylc 8.3",
         ),
     ],
 )

@@ -291,7 +291,7 @@ def test_a_handled_failure_that_stops_later_points_is_a_warning() -> None:
         if one.code == "failure-stops-later-points"
     ]
     assert finding.message == (
-        "if model fails, mail runs, but model at other points still needs the success and "
+        "if model fails, mail runs, but model at other points still needs model to succeed and "
         "will be blocked"
     )
 

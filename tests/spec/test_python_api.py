@@ -991,7 +991,7 @@ def test_more_mistakes_that_are_found():
     for words in (
         "EMPTY has no members",
         "use flow.defaults(…)",
-        "the xtrigger 'echo' is already made",
+        "the xtrigger 'echo' is already defined",
         "'bad name' cannot be the name of an xtrigger",
         "the limit 'group' is -1",
         "'1ST' cannot be an environment variable",

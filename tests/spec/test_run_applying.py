@@ -116,7 +116,7 @@ def test_under_cylc8_naming_a_flow_starts_it():
 
 def test_bounds_need_a_new_flow():
     said = refusal(Scenario("a => b"), Trigger(ids=("1/a",), until="1"))
-    assert said.endswith("bound a new flow; add --reflow (or --flow new)")
+    assert said.endswith("are only for a new flow; add --reflow (or --flow new)")
 
 
 def test_an_active_task_that_is_triggered_is_left_alone():

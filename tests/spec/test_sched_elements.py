@@ -131,7 +131,7 @@ def test_a_success_without_a_size_is_a_failure():
     run = joined().succeeds("1/list")
     assert run.pool == {"1/list": "failed"}
     assert run.notices("no list") == [
-        "1/list did not return the size of the list files, so the task counts as failed"
+        "1/list did not return the list files, so the task counts as failed"
     ]
 
 
@@ -391,7 +391,7 @@ def test_nobody_merges_elements_of_two_lists_by_hand():
     run = joined().returns("1/list", "files[1@1]").reflows("1/list")
     run.returns("1/list", "files[1@2]").triggers("1/process_file0", flow=2)
     assert run.flows == {"1/process_file0": [1]}
-    assert "it runs in that flow after the" in run.notices("another list")[0]
+    assert "in that flow it runs after the" in run.notices("another list")[0]
     run.succeeds("1/process_file0")
     assert run.flows == {"1/process_file0": [2], "1/plot_file0": [1]}
 

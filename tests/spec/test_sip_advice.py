@@ -258,7 +258,7 @@ def test_a_stage_folder_without_one_for_its_version_is_told_what_to_make():
     files = {"f-1.0.0.yaml": text.encode(), "stages/a/docker_compose.yaml": COMPOSE.encode()}
     (error,) = found(validate(SipSource(file="f-1.0.0.yaml", files=files)).findings)
     assert error.code == "no-stage-folder"
-    assert error.hint == "put what is in stages/a into a folder 1.0.0 there"
+    assert error.hint == "create it, and move the files of stages/a into it"
 
 
 @pytest.mark.req("R004-35")
@@ -348,10 +348,10 @@ def test_stages_that_are_no_list_are_told_so_in_a_template_too(stages):
 @pytest.mark.parametrize(
     ("lines", "line", "hint"),
     [
-        (["    type:setup", "    timeout: 60s"], 4, "with a blank after the colon"),
+        (["    type:setup", "    timeout: 60s"], 4, "with a space after the colon"),
         (["    timeout:", "      most", "        hours: 2"], 6, "a colon there: most:"),
         (["   type: setup"], 4, "column 4, the key of the line before in column 5"),
-        (["\ttype: setup"], 4, "no tabs"),
+        (["\ttype: setup"], 4, "not accept tabs"),
         (["    resources_required: [{type: cpu", "    timeout: 60s"], 4, "close it with }"),
         (["    resources_required: [{type: cpu}", "    type: setup"], 4, "close it with ]"),
         (["    <<: {type: setup}"], 4, "write each key"),

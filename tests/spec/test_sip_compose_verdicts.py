@@ -52,7 +52,12 @@ def errors(judgement):
             "the service 'nobody', which the file",
             "under services:",
         ),
-        (["command: echo $(date)"], 5, "a $ that begins no variable", "write $$ for a $"),
+        (
+            ["command: echo $(date)"],
+            5,
+            "a $ that does not begin a variable",
+            "write $$ for a $",
+        ),
         (["cap_drop: [ALL, ALL]"], 5, "services.work.cap_drop has 'ALL' twice", "remove one"),
         (["storage_opt: {size: 1g}"], 5, "which workers refuse", "remove it"),
     ],

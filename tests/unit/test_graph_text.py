@@ -113,7 +113,7 @@ def test_a_line_goes_on_before_and_behind_an_operator_over_blank_lines_and_comme
         ("a.1 => b", "1:2 '.' is not understood in: a.1 => b"),
         ("a[-P1 => b", "1:2 '[' is not understood in: a[-P1 => b"),
         ("a, b => c", "1:2 ',' is not understood in: a, b => c"),
-        ("(" * 60 + "a" + ")" * 60, "1:51 more than 50 parentheses inside each other"),
+        ("(" * 60 + "a" + ")" * 60, "1:51 parentheses are nested more than 50 deep"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(text: str, message: str) -> None:

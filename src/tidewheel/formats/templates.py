@@ -233,8 +233,10 @@ def _is_too_slow(status: int | None) -> bool:
 
 def _failure(status: int | None, limits: RenderLimits) -> RenderFailure:
     if _is_too_slow(status):
-        seen = f"rendering took more than {limits.cpu_seconds:.1f} seconds"
-        hint = "look for a loop that is too large, or that does not end"
+        seen = f"rendering took more than {limits.cpu_seconds:.1f} seconds of processor time"
+        if status is None:
+            seen = "rendering was ended, because it waited or took too long"
+        hint = "look for a loop that is too large or does not end, and for code that waits"
         return RenderFailure("template-too-slow", seen, hint)
     seen = f"rendering ended without a result (status {status})"
     memory = f"{limits.memory_bytes // 1024**2} MiB are allowed"

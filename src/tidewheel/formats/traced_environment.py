@@ -55,7 +55,7 @@ class TracedEnvironment(SandboxedEnvironment):
             seen = f"the template renders to more than {job['output_bytes']} bytes"
             return _too_large(seen, "loop that is too large")
         if "\0" in rendered:
-            return {"code": "not-text", "message": "the template renders to a NUL character"}
+            return {"code": "not-text", "message": "the rendered text contains a NUL character"}
         return {"lines": rendered.split("\n"), "origins": origins, **more}
 
     def prepare(self, text: str) -> None:

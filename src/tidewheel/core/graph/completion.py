@@ -139,7 +139,7 @@ def _standings(
             findings.error(
                 "required-and-optional",
                 f"{node}:{output} is required here and optional at {standing.optional_at}",
-                f"write '?' (Python: .optional) behind every {node}:{output}, or behind none",
+                f"write '?' (Python: .optional) after every {node}:{output}, or after none",
                 standing.required_at,
             )
         elif standing.required_at is not None and output in (EXPIRED, SUBMIT_FAILED):

@@ -64,7 +64,7 @@ def _trigger(pool: TaskPool, command: verbs.Trigger, at: Instant) -> AppliedComm
     bounds = (command.until, command.until_tasks, command.from_point, command.ignore_before)
     if any(bounds) and flow is not FlowChoice.NEW:
         raise Refused(
-            "--until, --until-task, --from and --ignore-before bound a new flow; "
+            "--until, --until-task, --from and --ignore-before are only for a new flow; "
             "add --reflow (or --flow new)"
         )
     event = events.TasksTriggered(

@@ -133,21 +133,24 @@ def name_problem(name: str) -> str:
     """Returns why a workflow cannot be called so; empty if it can."""
     if not _NAME.fullmatch(name):
         return (
-            "names have letters, digits and _ . + @ % -, and begin with a letter or digit; a / "
-            "stands between the parts of a name, such as team/nightly"
+            "names have letters, digits and _ . + @ % -; a / separates the parts of a name, "
+            "such as team/nightly, and each part begins with a letter, digit or _"
         )
     above, _, last = name.rpartition("/")
     if above and (_VERSION_LIKE.match(last) or _OF_A_RUN.fullmatch(last)):
-        return "its last part looks like a version or a run; begin it with a letter"
+        return "its last part looks like a version (1.0, v2) or a run (run1); choose another"
     return _too_long(name)
 
 
 def version_problem(version: str) -> str:
     """Returns why this is no version; empty if it is one."""
     if not _VERSION.fullmatch(version) or ".." in version:
-        return "versions have letters, digits and . _ + -, such as 1.0.0"
+        return (
+            "versions have letters, digits and . _ + -, begin with a letter, digit or _, and "
+            "do not contain '..'; an example is 1.0.0"
+        )
     if _OF_A_RUN.fullmatch(version):
-        return "this is the form of a run's name; write a version such as 1.0.0"
+        return "this looks like the name of a run; write a version such as 1.0.0"
     return _too_long(version)
 
 

@@ -156,9 +156,7 @@ def _lacks_a_size(context: StepContext, task: PooledTask) -> bool:
     lacks = untold(task.plan, task.memory, flows)
     for tasks in lacks:
         name, value = context.plan.name_of(task.key), tasks.over.value
-        text = (
-            f"{name} did not return the size of the list {value}, so the task counts as failed"
-        )
+        text = f"{name} did not return the list {value}, so the task counts as failed"
         context.notice("no list", task.key, text)
     return bool(lacks)
 

@@ -381,7 +381,10 @@ def _why_unspawned(
         missing += [arrow.leaves[number] for number in untrue_leaves(arrow.expression, true)]
     found = list(_why_open(pool, missing, key, flows))
     name = pool.plan.name_of(key)
-    text = f"{name} enters the pool when the instance before it is released"
+    text = (
+        f"{name} enters the pool when the task at the previous point no longer waits for the "
+        "runahead limit or a sequential xtrigger"
+    )
     if pool.plan.is_of_stages:
         text = f"{name} enters the pool when the run begins"
     return found or [Reason(text, passes=True, command=f"trigger {pool.plan.word_of(key)}")]

@@ -291,8 +291,8 @@ def merge_by_hand(context: StepContext, task: PooledTask, flows: Flows) -> None:
     if new != asked:
         name = context.plan.name_of(task.key)
         text = (
-            f"{name} has another list in the named flow: it runs in that flow after the {name} "
-            "that is now in the pool has ended"
+            f"the named flow has another list for {name}: in that flow it runs after the "
+            f"{name} that is in the pool now has ended"
         )
         context.notice("another list", task.key, text)
     if new:

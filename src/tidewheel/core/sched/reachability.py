@@ -164,7 +164,7 @@ def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int
             propagation.merge(context, pooled, flows)
         return
     spawn(context, node, point, flows)
-    context.notice("back", key, f"{context.plan.name_of(key)} is back")
+    context.notice("back", key, f"{context.plan.name_of(key)} is back in the pool")
     if node.suicides:
         propagation.consider_level(context, node, point, flows)
 

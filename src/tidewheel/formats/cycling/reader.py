@@ -125,7 +125,8 @@ class Expressions:
 
     def _known(self, text: str, point: Point | None) -> Point:
         if point is None:
-            raise BadCycling(f"{text or 'the end'!r} needs a final cycle point", NO_FINAL_POINT)
+            seen = repr(text) if text else "the end of the recurrence"
+            raise BadCycling(f"{seen} needs a final cycle point", NO_FINAL_POINT)
         return point
 
 

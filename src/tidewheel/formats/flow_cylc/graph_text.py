@@ -404,7 +404,7 @@ class _Reader:
             hint = "write a task between two operators and at both ends of a chain"
             raise _Wrong(token.position, f"a task is missing before {token.text!r}", hint)
         if depth >= DEPTH_MAX:
-            raise _Wrong(token.position, f"more than {DEPTH_MAX} parentheses inside each other")
+            raise _Wrong(token.position, f"parentheses are nested more than {DEPTH_MAX} deep")
         inner = self._side(depth + 1)
         if not self._take(CLOSE):
             if self._at < len(self._tokens) and not _is_operator(self._tokens[self._at]):

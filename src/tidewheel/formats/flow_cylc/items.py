@@ -92,8 +92,8 @@ TASK_EVENTS = (
 )
 RUN_MODES = ("live", "skip")
 
-_NO_POLLING = "jobs send reports and are never polled"
-_NO_PLATFORMS = "logs of jobs are kept where the job ran and read from there"
+_NO_POLLING = "jobs send reports; they are polled only by the command poll"
+_NO_PLATFORMS = "workers keep the logs of jobs, or send them to the server"
 
 _META = {"title": text(), "description": text(), "URL": text()}
 META = SectionSpec(_META, other=text())
@@ -130,7 +130,9 @@ SCHEDULER = SectionSpec(
     {
         "UTC mode": boolean("utc_mode"),
         "allow implicit tasks": boolean("implicit_tasks_allowed"),
-        "install": idle("the whole folder is stored when a run starts", ValueKind.TEXTS),
+        "install": idle(
+            "the files of the folder are stored when a run starts", ValueKind.TEXTS
+        ),
         "cycle point format": text("point_format"),
         "cycle point num expanded year digits": ItemSpec(
             ValueKind.INTEGER, 0, to="expanded_year_digits"

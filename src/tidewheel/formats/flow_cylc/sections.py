@@ -185,7 +185,8 @@ class _Parser:
             hint = f"write {'[' * depth}{name}{']' * depth}"
             self._error("bracket-mismatch", seen, hint, index)
         if depth > SECTION_DEPTH_MAX:
-            self._error("bad-heading", f"{depth} brackets are too many", "", index)
+            hint = f"a heading has at most {SECTION_DEPTH_MAX} brackets on each side"
+            self._error("bad-heading", f"{depth} brackets are too many", hint, index)
             return None
         if depth == closed:
             self._headings[line] = (depth, name)

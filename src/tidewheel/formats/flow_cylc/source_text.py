@@ -273,7 +273,7 @@ class Inlined:
             return True
         self.includes += 1
         if self.includes > INCLUDES_MAX or len(within) > INCLUDE_DEPTH_MAX:
-            nested = f"more than {INCLUDE_DEPTH_MAX} within each other"
+            nested = f"includes that are nested more than {INCLUDE_DEPTH_MAX} deep"
             seen = f"more than {INCLUDES_MAX} includes, or {nested}"
             self.findings.error("too-many-includes", seen, position=position)
             return False

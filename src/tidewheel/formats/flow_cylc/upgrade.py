@@ -131,7 +131,7 @@ CHANGES: dict[Path, dict[str, Change]] = {
         "retry delays": Gone("write: execution retry delays"),
         "event hooks": Gone("write [[[events]]]"),
         "job submission": Gone("write: platform"),
-        "dummy mode": Gone("remove it: a run in dummy mode needs no settings"),
+        "dummy mode": Gone("write [[[simulation]]]: dummy mode uses these settings, too"),
         "simulation mode": Gone("write [[[simulation]]]"),
     },
     _OF_TASK: {

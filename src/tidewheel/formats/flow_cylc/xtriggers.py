@@ -169,7 +169,7 @@ def check_call(
         call, OLD_WORKFLOW_STATE
     )
     if problem and is_old:
-        seen = f"xtrigger {label!r} calls workflow_state in the form before Cylc 8.3"
+        seen = f"xtrigger {label!r} calls workflow_state in the form used before Cylc 8.3"
         hint = "write workflow_state(workflow//point/task:output)"
         findings.warning("obsolete", seen, hint, place)
     elif problem:

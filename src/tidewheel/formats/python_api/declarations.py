@@ -132,8 +132,8 @@ class Task(Outputs, Named):
     def __call__(self, *arguments: object, **keywords: object) -> Task:
         """Says with which arguments the task's function is called: `b(a())`.
 
-        Arguments are tasks, whose values it gets and after which it comes, or constants. Of a
-        task without a function a decorated function becomes the one that it calls.
+        An argument is a constant, or a task: the function gets the value of that task, and runs
+        after it. As a decorator, this gives a function to a task that has none.
         """
         first = arguments[0] if arguments else None
         if self.has_function or not callable(first) or isinstance(first, TermLeaf):
@@ -254,7 +254,7 @@ class MappedTask(Elements, Named, Generic[R_co]):
 
     @property
     def optional(self) -> MappedTask[R_co]:
-        """Returns it with elements that need not succeed: `summary(results.optional)`."""
+        """Returns the task; its elements need not all succeed: `summary(results.optional)`."""
         return MappedTask(self.ledger, replace(self.mention, optional=True))
 
     def __getitem__(self, offset: int | str) -> Elements:
@@ -369,7 +369,7 @@ class Declarations:
         made = xtrigger_of(label, call, position)
         known = self.xtriggers.setdefault(label, made)
         if known is not made:
-            message = f"the xtrigger {label!r} is already made at {known.position}"
+            message = f"the xtrigger {label!r} is already defined at {known.position}"
             again = "keep what flow.xtrigger(…) returned and use it again"
             hint = f"{again}, or choose another name"
             self.findings.error("duplicate-name", message, hint, position)

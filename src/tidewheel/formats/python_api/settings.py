@@ -45,7 +45,8 @@ class Settings(TypedDict, total=False):
     environment: Mapping[str, object]  # variables of the job
     inputs: Mapping[str, str]  # variables with values of earlier tasks: {"FILE": "model.path"}
     outputs: Mapping[str, str]  # custom outputs: the name and the message of each
-    workflow: str  # the task is a run of this registered workflow, "imaging/1.2"; no script
+    # The task is a run of a registered workflow, "imaging/1.2", or of a folder, "./post/".
+    workflow: str
     completion: str  # when the task is complete: "succeeded or (failed and saved)"
     retries: Retries  # how many retries after a failure, or their delays
     submission_retries: Retries  # how many retries if a job could not be submitted, or delays
@@ -56,7 +57,7 @@ class Settings(TypedDict, total=False):
     work_subdirectory: str  # the folder below `work` in which the job runs
     run_mode: str  # with "skip" the outputs are made without a job
     meta: Mapping[str, str]  # title, description, URL and other information
-    # As the section of flow.cylc, with `_` for a blank: events={"mail_events": ["failed"]}.
+    # As the section of flow.cylc, with `_` for each space: events={"mail_events": ["failed"]}.
     events: Mapping[str, object]
     mail: Mapping[str, object]  # as the section of flow.cylc
     simulation: Mapping[str, object]  # as the section of flow.cylc

@@ -83,13 +83,14 @@ def path_problem(path: str) -> str:
     """Says why a file cannot have this path; empty if it can."""
     parts = path.split("/")
     if not path or not path.isprintable() or "\\" in path:
-        return "it has characters that are not accepted"
+        return "it is empty, or has a backslash or a character that cannot be printed"
     if path.startswith("/"):
         return "it is absolute"
     if any(part in ("", ".", "..") for part in parts):
         return "it has an empty part, '.' or '..'"
     if len(parts) > _DEPTH_MAX or any(len(part) > NAME_LENGTH_MAX for part in parts):
-        return "it is too long"
+        most = f"{_DEPTH_MAX} parts, and {NAME_LENGTH_MAX} characters in each part"
+        return f"it is too long: at most {most} are accepted"
     return ""
 
 
@@ -258,8 +259,8 @@ class _Reading:
             content = file.read(limit + 1)
         self._bytes += len(content)
         if len(content) > limit or self._bytes > SOURCE_BYTES_MAX:
-            most = f"{STAGE_FILE_BYTES_MAX} bytes, all files together {SOURCE_BYTES_MAX}"
-            seen = f"{path} is too large: a file of a stage may have {most}"
+            most = f"{limit} bytes, and {SOURCE_BYTES_MAX} in all files together"
+            seen = f"{path} is too large; expected at most {most}"
             self.findings.error("file-too-large", seen, _ELSEWHERE, Position(path))
             raise Unreadable if self._bytes > SOURCE_BYTES_MAX else _Refused
         self.files[path] = content

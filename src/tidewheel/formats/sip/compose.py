@@ -307,7 +307,7 @@ def _check_image(image: Node | None, service: Fields, what: str, errors: Finding
         errors.error("compose-image", seen, hint, place)
     elif isinstance(image, Scalar) and not _can_be_image(image):
         seen = f"{what} has the image {image.text[:60]!r}, which is not a valid image name"
-        hint = "write HOST/folder/name:tag; write folder and name in lower case"
+        hint = "write NAME:TAG or HOST/FOLDER/NAME:TAG; FOLDER and NAME are in lower case"
         errors.error("compose-image", seen, hint, image.position)
 
 
@@ -369,7 +369,7 @@ def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
     except ValueError:
         words = []
     if not any('"' in word for word in words):
-        split = "which engines split at blanks and quotes: the JSON in it loses its quotes"
+        split = "which engines split at spaces and quotes: the JSON in it loses its quotes"
         seen = f"{what} is one string, {split}"
         hint = "write a list of words: [program, --option, '{{ args }}']"
         warnings.warning("compose-words", seen, hint, node.position)

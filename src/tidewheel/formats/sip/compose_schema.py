@@ -48,8 +48,7 @@ _RESOLVER = yaml.resolver.Resolver()
 _SHAPES: Mapping[str, str] = {
     compose_keys.WHOLE_TAG: "a number",
     compose_keys.NUMBER_TAG: "a number",
-    compose_keys.FLAG_TAG: "a flag",
-    compose_keys.TEXT_TAG: "a text",
+    compose_keys.FLAG_TAG: "a boolean",
 }
 
 
@@ -139,7 +138,7 @@ class ComposeChecker:
         """Returns a text with its variables; reports those that cannot be meant so."""
         found = filled(node.text)
         if found.is_wrong:
-            seen = f"{path} has a $ that begins no variable: {_shown(node)}"
+            seen = f"{path} has a $ that does not begin a variable: {_shown(node)}"
             hint = "write $$ for a $ that the container should see"
             self.refuse("compose-dollar", seen, hint, node.position)
         for name in found.missing:
@@ -177,8 +176,9 @@ class ComposeChecker:
             is_judged = kind.names is not None and not key.unknown and path != SERVICES
             if is_judged and kind.names is not None and not kind.names.fullmatch(key.text):
                 told = f"{path} has the name {_shown(key)}"
-                hint = "names have letters, digits and _ . -"
-                self.refuse("compose-name", told, hint, key.position)
+                is_limit = kind.names is compose_keys.ULIMIT_NAME
+                signs = "lower-case letters only" if is_limit else "letters, digits and _ . -"
+                self.refuse("compose-name", told, f"names have {signs}", key.position)
             self._check(value, kind.each, _below(path, key))
 
     def _check_keys(self, node: Node, kind: KnownKeys, path: str) -> None:
@@ -473,7 +473,7 @@ class _Names:
             is_good = isinstance(first, Scalar) and (first.unknown or first.text in words)
             if not is_good:
                 seen = f"services.{key.text}.healthcheck.test lacks CMD, CMD-SHELL or NONE"
-                hint = "write a text, or a list that begins with CMD or CMD-SHELL"
+                hint = "write a string, or a list that begins with CMD or CMD-SHELL"
                 self.checker.refuse("compose-value", seen, hint, test.position)
 
     def _check_external(self, section: str) -> None:

@@ -86,7 +86,7 @@ def read_definition(
     ``lists`` are the parameters that stages run for each element of, by stage.
     """
     if not isinstance(root, Fields):
-        message = f"{KINDS[type(root)]} stands where the keys of a definition are expected"
+        message = f"the file is {KINDS[type(root)]}, not a mapping with keys of a definition"
         example: dict[str, Json] = {"schema_version": SCHEMA_VERSION, "stages": []}
         hint = f"write {written(example, root.position)}"
         findings.error("no-definition", message, hint, root.position)
@@ -104,7 +104,7 @@ def read_definition(
     found = reader.scalar("schema_version")
     if found is not None and found.text != SCHEMA_VERSION:
         seen = f"schema_version is {found.text!r}"
-        findings.error("schema-version", seen, f"only {SCHEMA_VERSION} is read", found.position)
+        findings.error("schema-version", seen, f"expected {SCHEMA_VERSION}", found.position)
     name, version = _identity(reader, from_file, findings)
     stages = _Stages(findings, moment, lists or {})
     found_stages = stages.read(reader.items("stages"), reader)

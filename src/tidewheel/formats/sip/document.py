@@ -146,11 +146,11 @@ class Builder:
         known: dict[str, Entry] = {}
         for key, value in entries:
             if not isinstance(key, Scalar):
-                seen = f"{KINDS[type(key)]} stands where a key is expected"
+                seen = f"{KINDS[type(key)]} is used as a key"
                 self._findings.error("key-kind", seen, "keys are strings", key.position)
             elif key.text in known:
                 first = known[key.text].key.position
-                seen = f"the key {key.text!r} stands here a second time"
+                seen = f"the key {key.text!r} appears here a second time"
                 hint = f"remove one of the two; the first is in line {first.line}"
                 self._findings.error("duplicate-key", seen, hint, key.position)
             else:

@@ -35,7 +35,7 @@ _TEMPLATE: Schema = {"type": "string", "pattern": r"\{\{.*\}\}"}
 class KeyKind(Enum):
     """Names the kinds of values: each with its schema, an example, and what is accepted."""
 
-    TEXT = {"type": "string"}, "…", f"a text of up to {NAME_LENGTH_MAX} characters"
+    TEXT = {"type": "string"}, "…", f"a string of up to {NAME_LENGTH_MAX} characters"
     VERSION = {"type": ["string", "number"]}, "1.0.0", "a version such as 1.0.0"
     DURATION = (
         {"type": ["string", "number"]},
@@ -213,8 +213,8 @@ RESOURCES: Mapping[str, Mapping[str, Key]] = {
         ),
         "label": Key(
             TEXT,
-            "a label that the worker must offer; for containers in a Swarm, of the nodes: NAME "
-            "or NAME=VALUE",
+            "a label that the worker must offer; for containers in a Swarm, a label of the "
+            "nodes, as NAME or NAME=VALUE",
             to="label",
         ),
     },

@@ -86,13 +86,16 @@ def stage_id_problem(name: str) -> str:
     if name.startswith(LIST_PREFIX):
         return f"names that begin with {LIST_PREFIX} are reserved for lists of for_each"
     if not name.isascii():
-        return "names are written in ASCII letters: they become names of folders and services"
+        return "use ASCII characters only: names of stages become names of folders and services"
     return task_name_problem(name) or _length_problem(name)
 
 
 def version_problem(version: str) -> str:
     if not _VERSION.fullmatch(version) or ".." in version:
-        return "versions have letters, digits and . _ + -, such as 1.0.0: they name a folder"
+        return (
+            "versions have letters, digits and . _ + -, begin with a letter, digit or _, and "
+            "do not contain '..'; an example is 1.0.0"
+        )
     return _length_problem(version)
 
 

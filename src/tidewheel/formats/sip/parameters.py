@@ -320,7 +320,8 @@ def report_unused(
             others = stages if isinstance(value, dict) else ()
             _report_unused(name, "", [*names, *others], findings)
         elif not isinstance(value, dict):
-            _report_unused(name, "", (), findings, f"write {name}: {{…}}, a mapping")
+            hint = f"{name} is a stage: give its parameters, a mapping: {name}: {{NAME: VALUE}}"
+            _report_unused(name, "", (), findings, hint)
         else:
             for inner in [one for one in value if one not in names]:
                 _report_unused(inner, f" of stage {name}", names, findings)

@@ -43,7 +43,7 @@ def check_services(definition: SipDefinition, findings: Findings, obstacles: Fin
     for stage in services:
         for one in stage.until:
             if one.stage == stage.id:
-                seen = f"stage {stage.id} runs until its own end"
+                seen = f"until of stage {stage.id} names the stage itself"
                 hint = "name the stages that use it"
                 findings.error("self-dependency", seen, hint, one.position)
             elif definition.stage(one.stage) is None:
@@ -138,7 +138,7 @@ def _check_order(
         seen = (
             f"service {stage.id} runs until {one.stage} has ended, but begins only after that"
         )
-        hint = f"name stages that use it in until, or let {one.stage} wait for it to be running"
+        hint = f"in until, name stages that use it, or let {one.stage} wait for it to run"
         findings.error("service-too-late", seen, hint, one.position)
     before_end = _before(_Moment(stage.id, True), preceding)
     for user in () if early else definition.stages:

@@ -28,7 +28,7 @@ _BLANK = {
     SCRIPT: "the stage does nothing and succeeds; write its commands",
     ARGS: "write the arguments, or remove it",
     PARAMETERS: "write name: default for each parameter, or remove it",
-    OUTPUTS: "write - name for each value that the stage provides, or remove it",
+    OUTPUTS: "write a line '- NAME' for each value that the stage provides, or remove it",
 }
 # Spelled as the engines spell it; tolerated with a warning.
 _COMPOSE_SPELLINGS = ("docker-compose", "compose")
@@ -190,7 +190,8 @@ class _Folder:
         lines = (line.strip() for line in text.splitlines())
         blank = all(not line or line.startswith("#") for line in lines)
         if blank and (stem == SCRIPT or not text.strip()):
-            seen = f"stage {self._stage.id}: nothing is written in {path.rpartition('/')[2]}"
+            how = "has only comments" if text.strip() else "is empty"
+            seen = f"stage {self._stage.id}: {path.rpartition('/')[2]} {how}"
             self._findings.warning("blank-file", seen, _BLANK[stem], Position(path))
         return blank and stem != SCRIPT
 
@@ -237,9 +238,9 @@ class _Folder:
         file = self._text(PARAMETERS, _DATA, "parameters", template=False)
         root = read_plain(file.path, file.text, self._findings) if file else None
         if file is not None and any(sign in file.text for sign in _TEMPLATE_SIGNS):
-            seen = (
-                f"stage {self._stage.id}: the parameters look like a template, but are not one"
-            )
+            name = file.path.rpartition("/")[2]
+            but = "looks like a template, but files of parameters are not rendered"
+            seen = f"stage {self._stage.id}: {name} {but}"
             hint = "write plain values, and compute with them where they are used"
             self._findings.warning("parameters-template", seen, hint, Position(file.path))
         if file is not None and not isinstance(root, Fields):
@@ -277,7 +278,7 @@ class _Folder:
         if isinstance(root, Items) and all(isinstance(one, Scalar) for one in root.items):
             return tuple(text_of_value(plain_value(one)) for one in root.items)
         seen = f"stage {self._stage.id}: the outputs are not a list of names"
-        hint = "write - name for each value that the stage provides"
+        hint = "write a line '- NAME' for each value that the stage provides"
         self._findings.error("outputs-kind", seen, hint, root.position)
         self._unread.add(OUTPUTS)
         return ()
@@ -308,7 +309,7 @@ def _report_missing(stage: Stage, source: SipSource, findings: Findings) -> None
     if versions:
         hint = f"found: {', '.join(versions)}; the version must be the folder's name"
     elif stage.id in others:
-        hint = f"put what is in {STAGES_FOLDER}/{stage.id} into a folder {stage.version} there"
+        hint = f"create it, and move the files of {STAGES_FOLDER}/{stage.id} into it"
     elif near := nearest(stage.id, others):
         hint = f"did you mean {near!r}? The id must be the folder's name"
     else:

@@ -425,7 +425,7 @@ def _check_secrets(rendered: RenderedStage, folder: StageFolder, errors: Finding
     place = Position(folder.folder) if own == rendered.secrets.keys() else REQUEST
     for wrong in reference_findings(rendered.secrets):
         seen, _, hint = wrong.partition("; ")
-        message = f"a parameter of stage {rendered.stage} is {seen}"
+        message = f"stage {rendered.stage}, parameter {seen}"
         errors.error("bad-secret", message, hint, place)
     for name in rendered.secrets:
         if not can_be_variable(name):

@@ -218,13 +218,13 @@ def _described(
 
 _QUOTE_OPENED = (
     "this is not valid YAML: a quote is opened here and not closed",
-    "close it; within quotes, a quote is written twice ('') or, in double quotes, as \\\"",
+    "close it; inside '…' write a quote as '', inside \"…\" as \\\"",
 )
 _FLOW_ADVICE = "write a value there, or close the [ or { that was opened before"
 _OPENED = {
     "while scanning a simple key": (
         "this is not valid YAML: a key has no ': ' after it",
-        "write key: value, with a blank after the colon, or indent the line as a part of the "
+        "write key: value, with a space after the colon, or indent the line as a part of the "
         "text before it",
     ),
     "while parsing a flow mapping": (
@@ -242,7 +242,7 @@ def _yaml_advice(text: str, line: int) -> str:
     lines = text.split("\n")
     written = lines[line] if line < len(lines) else ""
     if "\t" in written[: len(written) - len(written.lstrip())]:
-        return "indent with blanks: YAML accepts no tabs there"
+        return "indent with spaces: YAML does not accept tabs there"
     before = next((one for one in reversed(lines[:line]) if one.strip()), "")
     if written.strip() and _key_column(written) != _key_column(before):
         here, above = _key_column(written) + 1, _key_column(before) + 1
@@ -542,13 +542,12 @@ def file_name(path: str) -> FileName:
 
 def decoded(path: str, content: bytes, findings: Findings) -> str | None:
     """Returns the text of a file; None after a finding if it is too large or no text."""
-    is_json = file_name(path).suffix == JSON_SUFFIX
-    limit = JSON_BYTES_MAX if is_json else YAML_BYTES_MAX
+    suffix = file_name(path).suffix
+    limit = JSON_BYTES_MAX if suffix == JSON_SUFFIX else YAML_BYTES_MAX
     if len(content) > limit:
-        allowed = f"{'JSON' if is_json else 'YAML'} files may have {limit} bytes"
         json_hint = f", or write JSON (up to {JSON_BYTES_MAX} bytes)"
-        hint = "make it shorter" + ("" if is_json else json_hint)
-        seen = f"{path} has {len(content)} bytes; {allowed}"
+        hint = "make it shorter" + (json_hint if suffix in YAML_SUFFIXES else "")
+        seen = f"{path} has {len(content)} bytes; at most {limit} are accepted"
         findings.error("file-too-large", seen, hint, Position(path))
         return None
     try:
@@ -560,7 +559,7 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
         return None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        hint = "save the file as UTF-8; give files with programs or data other names"
+        hint = "save the file as UTF-8; if it is a program or other data, give it another name"
         findings.error("not-text", "this is not a text file", hint, Position(path, line))
         return None
     if (reserved := RESERVED.search(text)) is not None:

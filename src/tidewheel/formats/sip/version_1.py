@@ -38,7 +38,7 @@ def is_definition_1(root: Fields) -> bool:
 
 def report_definition_1(root: Fields, findings: Findings) -> None:
     """Reports a definition of version 1: the one thing to say of it."""
-    seen = "this is a version 1 definition; only 2.0 is read"
+    seen = "this is a version 1 definition; only version 2.0 is supported"
     hint = f"convert it to 2.0, with its stages: {convert_command(root)}"
     findings.error(CODE, seen, hint, root.position)
 

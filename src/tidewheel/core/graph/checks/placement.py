@@ -245,7 +245,7 @@ def _check_surprises(workflow: WorkflowDef, findings: Findings) -> None:
                     "placed-twice",
                     f"{name} runs at every point of {often.recurrence}, because it is named "
                     f"there without an offset, although {once.recurrence} runs it once",
-                    f"write {name}[^] if one run is meant; else remove it from "
+                    f"write {name}[^] if it should run only once; else remove it from "
                     f"{once.recurrence}",
                     place,
                 )
@@ -279,7 +279,8 @@ def check_failures(graph: Graph, findings: Findings) -> None:
             f"if {some(names)} {'fails' if len(names) == 1 else 'fail'}, "
             f"{some(arrow.targets)} {'runs' if len(arrow.targets) == 1 else 'run'}, but "
             f"{some(needing)} at other points still "
-            f"{'needs' if len(needing) == 1 else 'need'} the success and will be blocked",
+            f"{'needs' if len(needing) == 1 else 'need'} {some(names)} to succeed and will be "
+            "blocked",
             f"write {names[0]}[…]:finish there if the next point should run anyway",
             arrow.position,
         )
