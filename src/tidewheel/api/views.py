@@ -136,7 +136,11 @@ _ROWS = (
     ),
     View("tree", "A run as a tree: points, families, tasks.", run_details.RunTree, TREE_QUERY),
     View("summary", "The progress of a run, and what delays it.", runs.RunSummary),
-    View("tasks", "The tasks of the newest points as rows; events continue at `cursor`.", runs.RunTasks),
+    View(
+        "tasks",
+        "The tasks of the newest points as rows; events continue at `cursor`.",
+        runs.RunTasks,
+    ),
     View(
         "graph",
         "Tasks and edges around the live tasks; with since= only what has changed.",
@@ -213,7 +217,7 @@ _ROWS = (
     ),
     View(
         "attempts",
-        "The attempts of the newest jobs: when each waited and ran, what it asked for and used.",
+        "Attempts at the newest jobs: when each waited and ran, what it asked for and used.",
         runs.RunAttempts,
         view_query(limit=(LongCount, 1_000)),  # the newest submissions
     ),

@@ -349,10 +349,10 @@ def _ring(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
 
 
 class Worker(Role):
-    """Executes tasks: commands with bash, handlers by calling the functions in ``handlers``.
+    """Executes tasks: commands with bash, and handlers by calling the functions in
+    ``handlers``.
 
         from tidewheel import Client, Worker
-
         with Client() as client, Worker(slots=4):
             [ended] = client.wait(client.submit(command="echo hello").id, timeout=60)
             assert ended.status == "succeeded"

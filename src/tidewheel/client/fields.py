@@ -269,7 +269,9 @@ def amendment(task_id: str, fields: Mapping[str, Any]) -> Amendment:
     fixed = [name for name in fields if name in FIELD_NAMES and name not in _AMENDABLE]
     if fixed:
         known = ", ".join(_AMENDABLE)
-        raise InvalidTask(task_id, [f"{name} cannot be changed; {known} can be" for name in fixed])
+        raise InvalidTask(
+            task_id, [f"{name} cannot be changed; {known} can be" for name in fixed]
+        )
     task = new_task(QUEUE_DEFAULT, fields, lambda: task_id)
     return Amendment(
         **{ours: getattr(task, ours) for name, ours in _AMENDABLE.items() if name in fields}
@@ -427,7 +429,9 @@ def _exponential(given: Mapping[str, Any]) -> Exponential:
     known = Exponential.__slots__
     for name, value in given.items():
         if name not in known:
-            raise ValueError(f"backoff has no field {name!r}; the fields are {', '.join(known)}")
+            raise ValueError(
+                f"backoff has no field {name!r}; the fields are {', '.join(known)}"
+            )
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"backoff {name} is {value!r}; expected a number")
     return Exponential(**given)

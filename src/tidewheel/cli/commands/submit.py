@@ -225,10 +225,7 @@ async def _explain(client: AsyncClient, task_id: str, *, created: bool) -> None:
     """Tells a person whether the task is new, why it does not run yet, and how to follow it."""
     task = await client.get(task_id)
     if not created:
-        note(
-            "this task exists already, so nothing was submitted; its status is "
-            f"{task.status}"
-        )
+        note(f"this task exists already, so nothing was submitted; its status is {task.status}")
     await _say_reasons(client, task.id)
     note(f"follow it: tidewheel task {safe(task.id)}")
 
