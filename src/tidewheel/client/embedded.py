@@ -397,9 +397,9 @@ class Worker(Role):
 
 
 class Monitor(Role):
-    """Takes back lapsed leases and deletes what is past its retention.
+    """Takes back lapsed leases, and deletes ended tasks and runs after their retention.
 
-    Without settings, it does so as the environment says.
+    Without settings, the variables of the environment apply.
     """
 
     at_database = "a monitor"

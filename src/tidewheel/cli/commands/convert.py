@@ -146,5 +146,5 @@ def _tell(made: Conversion, folder: Path, *, is_written: bool, as_json: bool) ->
     say(f"{count} in {safe(folder)}")
     if definitions := [one for one in made.converted if one.kind == DEFINITION]:
         is_valid = all(one.is_valid for one in definitions)
-        first = "Then" if is_valid else "Correct what is named above, then"
+        first = "Then" if is_valid else "Correct the errors above, then"
         say(f"{first}: tidewheel register {safe(folder)}")
