@@ -138,9 +138,8 @@ class MonitorSettings:
 
     interval_seconds: float = 1.0  # seconds between two checks of the leases
     lapsed_per_pass_max: int = 500  # how many leases are taken back in one transaction
-    retention_seconds: float | None = (
-        RETENTION_SECONDS_DEFAULT  # of ended tasks; None: for ever
-    )
+    # How long ended tasks and runs are kept; None: for ever.
+    retention_seconds: float | None = RETENTION_SECONDS_DEFAULT
     # How long stopped or silent workers are listed, 3600 or more; None: for ever.
     workers_retention_seconds: float | None = WORKERS_RETENTION_SECONDS_DEFAULT
     retention_interval_seconds: float = 60.0  # seconds between two searches for old tasks
@@ -223,8 +222,9 @@ def read_quotas(texts: Iterable[str]) -> dict[str, float | None]:
 class ServerSettings:
     """The address at which a server listens, and the limits on what it accepts.
 
-    `streams_max` to `cancels_max` are limits on all requests that are under way: while there
-    are that many, new requests of this kind are refused. Reports of workers never are.
+    `streams_max` to `cancels_max` are numbers of requests under way, whatever their kind: once
+    there are so many, the server refuses new requests of the kind that the row names. Reports
+    of workers are never refused.
     """
 
     host: str = "127.0.0.1"  # the address to listen on
@@ -245,11 +245,11 @@ class ServerSettings:
     connections_per_address_max: int = 1_000  # from each address; `proxies` may have more
     channels_max: int = 500  # workers that may keep a channel open to hear of work and cancels
     followers_max: int = 1_000  # clients that may follow events at the same time
-    streams_max: int = 48  # requests to follow events; the first to be refused
-    reads_max: int = 64  # requests that only read
-    submits_max: int = 128  # submissions, and changes that are in no other row
-    claims_max: int = 192  # requests by which workers register and take tasks
-    cancels_max: int = 256  # cancellations and other requests of operators; the last refused
+    streams_max: int = 48  # refuses new requests to follow events; the lowest limit
+    reads_max: int = 64  # refuses new requests that only read
+    submits_max: int = 128  # refuses new submissions, and changes that are in no other row
+    claims_max: int = 192  # refuses new requests by which workers register and take tasks
+    cancels_max: int = 256  # refuses new cancellations and other requests of operators
     strangers_max: int = 32  # requests under way that need no token; counted separately
     slow_max: int = 128  # slow requests (views, definitions) under way; counted separately
     # CPU time to read one definition that is too large for the server's own process.

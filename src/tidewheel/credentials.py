@@ -120,7 +120,7 @@ def read_token(file: str) -> str:
 
     Raises BadSetting if there is none.
     """
-    accepted = f"a file that this user can read with a token in it, or {STANDARD_INPUT}"
+    accepted = f"a readable file that contains a token, or {STANDARD_INPUT} for standard input"
     try:
         if file == STANDARD_INPUT:
             token = sys.stdin.read(TOKEN_FILE_LENGTH_MAX).strip()

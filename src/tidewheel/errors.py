@@ -332,7 +332,7 @@ class RunWaits(Refused, code="run_waits"):
 
     def __init__(self, name: str, needs: Iterable[str]) -> None:
         self.name, self.needs = name, tuple(needs)
-        super().__init__(f"{name} cannot begin yet: it waits for {'; '.join(self.needs)}")
+        super().__init__(f"{name} cannot begin yet: it waits for {', '.join(self.needs)}")
 
 
 class RunNeeded(Refused, code="run_needed"):

@@ -39,7 +39,8 @@ def read_platforms(home: Path) -> dict[str, Platform]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise BadSetting(str(path), str(error), "TOML: [NAME], then runner = …") from error
+        fault = f"{path} cannot be read: {error}; expected TOML: [NAME], then runner = …"
+        raise BadSetting(str(path), str(error), fault=fault) from error
     return {name: _platform(path, name, table) for name, table in tables.items()}
 
 

@@ -40,7 +40,7 @@ def test_one_cause_of_many_failures_is_one_line_in_run_show_and_why(tidewheel, s
         assert f"{TRIGGER}  # run them now\n" in said
         assert f"{LOG:{len(TRIGGER)}}  # read what its job wrote\n" in said
     why = tidewheel("why", "1/join").out
-    assert f"1/join needs {ALIKE}" in why and TRIGGER in why
+    assert f"1/join waits: {ALIKE}" in why and TRIGGER in why
     assert why.count("member_m3") == 0
     page = tidewheel("show", "--json").json
     [group] = page["groups"]

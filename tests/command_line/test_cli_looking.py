@@ -476,7 +476,7 @@ def test_tasks_that_failed_are_submitted_again_by_a_filter(tidewheel):
     again = tidewheel("resubmit", "--tag", "t")
     assert "bad was already submitted again as bad~2-" in again.out
     assert "0 tasks submitted again" in again.err
-    assert "give task ids, or a filter" in tidewheel("resubmit").err
+    assert "give either task ids or a filter" in tidewheel("resubmit").err
 
 
 def test_queues_of_runs_with_nothing_open_are_hidden_and_idle_ones_stay(tidewheel):

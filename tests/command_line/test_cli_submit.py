@@ -83,7 +83,7 @@ def test_json_answers_with_id_and_whether_it_is_new(tidewheel):
 def test_the_same_key_finds_the_task_that_lives(tidewheel):
     first, second = (tidewheel("submit", "--key", "nightly", "--", "true") for _ in range(2))
     assert first.word == second.word
-    told = "a task with this id exists already, so nothing was submitted; its status is ready"
+    told = "this task exists already, so nothing was submitted; its status is ready"
     assert told in second.err
 
 

@@ -248,7 +248,7 @@ def test_a_stage_that_asks_for_more_than_is_allowed_waits_and_says_so_at_once(
     stage("make", "docker_compose.yaml", f"{COMPOSE}    network_mode: host\n")
     with tidewheel.started("run", flow) as running:
         running.read_until(
-            "waits for another worker unless you add --allow-compose host-network"
+            "wait for another worker unless you add --allow-compose host-network"
         )
         running.read_until("starts")
         eventually(

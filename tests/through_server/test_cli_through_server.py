@@ -259,7 +259,7 @@ def test_a_server_that_is_not_there_is_unavailable(here, command):
 def test_what_is_done_where_the_database_is_says_so(here, role):
     answer = here(role, "--server", NOBODY)
     assert answer.status == 2
-    assert "postgresql://" in answer.err and "the store itself" in answer.err
+    assert "postgresql://" in answer.err and "needs the database itself" in answer.err
 
 
 @pytest.mark.parametrize("url", ["https://", "http://user:secret@host", "http://h:p"])

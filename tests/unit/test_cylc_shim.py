@@ -90,7 +90,7 @@ def test_a_workflow_may_have_slashes_and_a_user():
     ("call", "said"),
     [
         ("trigger w", "which tasks"),
-        ("trigger w//1/a x//1/b", "two workflows"),
+        ("trigger w//1/a x//1/b", "several workflows"),
         ("stop --flow=x w", "takes a number"),
         ("broadcast w", "nothing to do"),
         ("trigger --floww=1 w//1/a", "--flow"),

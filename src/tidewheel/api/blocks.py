@@ -174,6 +174,6 @@ class BufferObject(TypedDict):
 
 
 class ObjectList(TypedDict):
-    """Lists all buffer objects, sorted by name."""
+    """Lists buffer objects, sorted by name."""
 
     objects: list[BufferObject]

@@ -198,7 +198,7 @@ PARTS_OF_TASKS = (
 RESUBMIT = _row(
     "resubmit",
     "POST /tasks/resubmit",
-    "Submit tasks that have ended again, each as a new task with the same body.",
+    "Submit ended tasks again, each as a new task with the same fields and needs.",
     Listed(
         "ResubmittedOut",
         "tasks",
@@ -340,7 +340,7 @@ WORKERS = (
     _row(
         "stop_worker",
         "POST /workers/{id}/stop",
-        "Unregister a worker that stops; leases that it still holds will expire.",
+        "Unregister a worker that stops; leases that it still holds will lapse.",
         Echo("WorkerIdOut", "id"),
         scopes=WORKER,
         again=True,
@@ -377,7 +377,7 @@ CHANGES_OBJECTS = (Scope.SUBMIT, Scope.OPERATE)
 _ABORT: dict[str, Any] = {
     "scopes": OPERATE,
     "takes": (_WHO, _body("reason", Reason, "")),
-    "form": ("AbortIn", "Why the block is aborted: a text for the people who read it later."),
+    "form": ("AbortIn", "Why it is aborted: a text for people who see it later."),
     "again": True,
     "seconds_max": SECONDS_MAX,
 }
@@ -448,7 +448,7 @@ OBJECTS = tuple(
         _row(
             "objects",
             f"GET {_OBJECTS}",
-            "All buffer objects, sorted by name.",
+            "Buffer objects by name; for the next page, send the last name as ``after``.",
             "api.blocks.ObjectList",
             takes=(
                 _query("after", str, ""),
@@ -480,8 +480,8 @@ def _of_workflow(version: str, which: str) -> Iterator[Operation]:
         "audited": False,  # it changes nothing
         "seconds_max": SECONDS_MAX,
     }
-    can_run = f"Whether {which} can run with some parameters."
-    executes = f"What {which} would execute with some parameters."
+    can_run = f"Whether {which} can run with the given parameters."
+    executes = f"What {which} would execute with the given parameters."
     stages = f"Each stage of {which}: what it waits for and needs, its values and its files."
     shows = f"{which.capitalize()} of a workflow: findings, parameters, files."
     # A DELETE without a version never guesses: it is refused where there are several.
@@ -568,13 +568,13 @@ SESSIONS = (
     _row(
         "sessions",
         "GET /sessions",
-        "Your own sessions that are open, newest first; for admins all sessions.",
+        "Your own open sessions, newest first; for admins all open sessions.",
         Listed("SessionsOut", "sessions", TokenView),
     ),
     _row(
         "end_session",
         "POST /sessions/{number}/end",
-        "End a session of your own, within a second; admins can end any session.",
+        "End one of your sessions, or as an admin any; this takes effect within a second.",
         TokenView,
         takes=(_path("number", kind=int),),
         again=True,

@@ -135,7 +135,7 @@ class ErrorGroup(TypedDict):
 
 
 class RunStall(TypedDict):
-    """Says since when a run is stalled; `until`: when its stall timer will end the run."""
+    """Says since when a run is stalled; `until`: when its stall timer will stop the run."""
 
     since: str
     until: str | None
@@ -228,7 +228,7 @@ class PointsSummary(TypedDict):
 
 class SummaryFacts(OfRun):
     """Describes the progress of a run; `tasks` counts the tasks of points that have begun,
-    `total` the tasks of all points."""
+    `total` the tasks of all points; null: the run has no end, or one too far to count."""
 
     batch: int
     counts: Counts

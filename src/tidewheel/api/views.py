@@ -136,7 +136,11 @@ _ROWS = (
     ),
     View("tree", "A run as a tree: points, families, tasks.", run_details.RunTree, TREE_QUERY),
     View("summary", "The progress of a run, and what delays it.", runs.RunSummary),
-    View("tasks", "Every task as a row; events continue at `cursor`.", runs.RunTasks),
+    View(
+        "tasks",
+        "The tasks of the newest points as rows; events continue at `cursor`.",
+        runs.RunTasks,
+    ),
     View(
         "graph",
         "Tasks and edges around the live tasks; with since= only what has changed.",
@@ -207,13 +211,13 @@ _ROWS = (
     ),
     View(
         "submissions",
-        "Every job: when it was queued, began and ended, and who ran it.",
+        "The newest jobs: when each was queued, began and ended, and which worker ran it.",
         run_details.RunSubmissions,
         view_query(point=(str, ""), name=(str, ""), limit=(LongCount, 1_000)),
     ),
     View(
         "attempts",
-        "Every attempt: when it waited and ran, what it asked for and what it used.",
+        "Attempts at the newest jobs: when each waited and ran, what it asked for and used.",
         runs.RunAttempts,
         view_query(limit=(LongCount, 1_000)),  # the newest submissions
     ),

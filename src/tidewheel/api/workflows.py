@@ -99,7 +99,7 @@ class RegisteredWorkflows(TypedDict):
 
 
 class WorkflowVerdict(WorkflowFacts):
-    """Says whether a version of a workflow can run with some parameters."""
+    """Says whether a version of a workflow can run with the given parameters."""
 
     file: NotRequired[str]
     registrable: bool

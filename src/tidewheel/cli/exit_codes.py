@@ -26,7 +26,8 @@ MEANINGS = {
     ExitCode.DONE: "The command did what you asked for, or stored your request for later. "
     "A service was asked to stop, and has stopped.",
     ExitCode.FAILED: "The run or the task failed, or a check found something.",
-    ExitCode.REFUSED: "The request or the definition is wrong; nothing was done.",
+    ExitCode.REFUSED: "The request or the definition is wrong; nothing was done. If "
+    "`submit --file` refuses some tasks, the others are stored.",
     ExitCode.UNAVAILABLE: "The store or the server does not answer, or cannot be used.",
     ExitCode.STOPPED: "The run was stopped before its end, or another scheduler drives it now.",
     ExitCode.INTERRUPTED: "Ctrl-C (SIGINT) ended the command before it was done.",

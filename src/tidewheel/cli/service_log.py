@@ -22,7 +22,7 @@ SENTENCES = {
     "worker.registered": "as {worker}",
     "worker.stopped": "{outcome}",
     "worker.leaves": "{manner}.{left}{unknown}",
-    "leases.taken_back": "leases that ran out: {facts}",
+    "leases.taken_back": "lapsed leases: {facts}",
     "tasks.deleted": "{count} tasks after their retention",
     "definitions.forgotten": "{count} definitions that no run and no workflow uses any more",
     "workers.forgotten": "{count} workers that ended long ago",
@@ -134,7 +134,7 @@ def _outcome(facts: dict[str, object]) -> str:
     if facts["leaves"] and facts["jobs"]:
         again = "the worker takes them over when it starts again"
         return f"jobs left running: {facts['jobs']}; {again}"
-    return "not everything could be reported; the remaining leases will expire"
+    return "not everything could be reported; the remaining leases will lapse"
 
 
 def _sentence(event: str, facts: dict[str, object]) -> str:

@@ -433,9 +433,9 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
 
         asyncio.run(main())
 
-    The first argument can be the address of a database or of a server (``https://…``), or a
-    store that your application has opened and has to close; the client does not. Without it
-    the client uses the store or the server of this user (docs/configuration.md).
+    The first argument can be the address of a database or of a server (``https://…``), or an
+    open store, which the client does not close. Without it the client uses the store or the
+    server of this user (docs/configuration.md).
     """
 
     @property

@@ -165,7 +165,7 @@ def _place_of_url(text: str) -> SourcePlace:
         )
     if transport == "http" and host not in _LOOPBACK:
         raise BadPlace(
-            "what http sends can be changed on the way; write https://, or " + _BY_HAND
+            "files sent over http can be changed on the way; write https://, or " + _BY_HAND
         )
     is_repository = parts.scheme.startswith(GIT)
     path, ref = parts.path, ""
@@ -294,7 +294,7 @@ def _explained(source: WorkflowSource, said: str) -> Refused | Unavailable:
             return _unreachable(where, said)
         case "ref":
             return SourceRefused(
-                f"{where} has no {source.ref or 'commit'!r}; write a branch, a tag, or a whole "
+                f"{where} has no {source.ref or 'commit'!r}; write a branch, a tag, or a full "
                 "commit id after @"
             )
         case "folder":

@@ -349,13 +349,13 @@ def _ring(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
 
 
 class Worker(Role):
-    """Executes tasks: commands with bash, handlers by calling the functions in ``handlers``.
+    """Executes tasks: commands with bash, and handlers by calling the functions in
+    ``handlers``.
 
-    from tidewheel import Client, Worker
-
-    with Client() as client, Worker(slots=4):
-        [ended] = client.wait(client.submit(command="echo hello").id, timeout=60)
-        assert ended.status == "succeeded"
+        from tidewheel import Client, Worker
+        with Client() as client, Worker(slots=4):
+            [ended] = client.wait(client.submit(command="echo hello").id, timeout=60)
+            assert ended.status == "succeeded"
     """
 
     def __init__(  # noqa: PLR0913 - each by name
@@ -397,9 +397,9 @@ class Worker(Role):
 
 
 class Monitor(Role):
-    """Takes back lapsed leases and deletes what is past its retention.
+    """Takes back lapsed leases, and deletes ended tasks and runs after their retention.
 
-    Without settings, it does so as the environment says.
+    Without settings, the variables of the environment apply.
     """
 
     at_database = "a monitor"

@@ -269,7 +269,9 @@ def amendment(task_id: str, fields: Mapping[str, Any]) -> Amendment:
     fixed = [name for name in fields if name in FIELD_NAMES and name not in _AMENDABLE]
     if fixed:
         known = ", ".join(_AMENDABLE)
-        raise InvalidTask(task_id, [f"{name} cannot be changed; {known} can" for name in fixed])
+        raise InvalidTask(
+            task_id, [f"{name} cannot be changed; {known} can be" for name in fixed]
+        )
     task = new_task(QUEUE_DEFAULT, fields, lambda: task_id)
     return Amendment(
         **{ours: getattr(task, ours) for name, ours in _AMENDABLE.items() if name in fields}
@@ -283,7 +285,7 @@ def _unknown_findings(fields: Mapping[str, Any]) -> list[str]:
     for name in fields:
         if name not in FIELD_NAMES:
             near = get_close_matches(str(name), FIELD_NAMES, n=1)
-            known = "known are " + ", ".join(sorted(FIELD_NAMES))
+            known = "the fields are " + ", ".join(sorted(FIELD_NAMES))
             hint = f"did you mean {near[0]!r}?" if near else known
             findings.append(f"there is no field {name!r}; {hint}")
     return findings
@@ -427,7 +429,9 @@ def _exponential(given: Mapping[str, Any]) -> Exponential:
     known = Exponential.__slots__
     for name, value in given.items():
         if name not in known:
-            raise ValueError(f"backoff has no field {name!r}; known are {', '.join(known)}")
+            raise ValueError(
+                f"backoff has no field {name!r}; the fields are {', '.join(known)}"
+            )
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"backoff {name} is {value!r}; expected a number")
     return Exponential(**given)

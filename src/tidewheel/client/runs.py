@@ -83,8 +83,8 @@ class Runs(ServicePart[RunDoor]):
         return await self.look("runs", workflow=workflow, count=count, nested=nested, **asked)
 
     async def look(self, name: str, /, **arguments: object) -> Document:
-        """Returns the view with this name, such as ``tree``; the package ``views`` has them
-        all."""
+        """Returns the view with this name, such as ``tree``; ``tidewheel.api.views`` lists
+        all views."""
         return await self.door.look(name, arguments)
 
     async def show(self, run: str, *ids: str) -> Document:
@@ -128,7 +128,7 @@ class Runs(ServicePart[RunDoor]):
         return await self.door.give(run, command, who=asker, seconds_max=seconds)
 
     async def carry_on(self, run: str, given: RunOptions | None = None) -> RunView:
-        """Asks any scheduler to go on with a run that nobody drives."""
+        """Asks for a scheduler to resume a run that has none."""
         return await self.door.carry_on(run, given or RunOptions(mode=""))
 
 
@@ -195,8 +195,8 @@ class Workflows(ServicePart[RegistryDoor]):
     async def check(
         self, workflow: str, parameters: Mapping[str, object] | None = None
     ) -> Document:
-        """Returns whether a workflow can run, and its findings; with parameters, whether
-        with these."""
+        """Returns whether a workflow can run, with these parameters if they are given, and its
+        findings."""
         return await self.door.check(*await self._meant(workflow), parameters)
 
     async def render(
@@ -224,7 +224,7 @@ class Workflows(ServicePart[RegistryDoor]):
         return await self.door.definition(*await self._meant(workflow))
 
     async def remove(self, workflow: str) -> Document:
-        """Removes one version from the registry; runs of it are not harmed."""
+        """Removes one version from the registry; its runs are not affected."""
         return await self.door.remove(*await self._meant(workflow))
 
     async def run(
@@ -236,7 +236,7 @@ class Workflows(ServicePart[RegistryDoor]):
         queue: str = "",
         options: RunOptions | None = None,
     ) -> RunView:
-        """Creates a run of a workflow, which the next scheduler that is free takes up."""
+        """Creates a run of a workflow; the next free scheduler drives it."""
         registered, version = await self._meant(workflow)
         asked = RunRequest(
             workflow=registered,
@@ -313,8 +313,8 @@ class Blocks(ServicePart[BlockDoor]):
     async def submit(self, request: Request, *, dry_run: bool = False) -> Document:
         """Submits a scheduling block instance: the path of a JSON or YAML file, or its content.
 
-        All of its blocks are accepted or none; raises InvalidSbi with every finding. To submit
-        the same instance again changes nothing. A dry run judges all of it and stores nothing.
+        All of its blocks are accepted or none; raises InvalidSbi with every finding. Submitting
+        the same instance again changes nothing. A dry run checks it and stores nothing.
         """
         if isinstance(request, Mapping):
             content = json.dumps(request).encode()
@@ -350,8 +350,8 @@ class Blocks(ServicePart[BlockDoor]):
     async def post_objects(
         self, *names: str, facts: Mapping[str, object] | None = None
     ) -> Document:
-        """Posts buffer objects as present from now on; stages that wait for one of them go
-        on."""
+        """Reports that buffer objects exist from now on; stages that wait for one of them
+        continue."""
         posted = {name: facts or {} for name in names}
         return await self.door.post_objects(posted, who=getpass.getuser())
 

@@ -89,7 +89,7 @@ async def log_line(asked: AskedView) -> LogLinePlace:
     """Shows where a line of a log begins, or in which line a byte is."""
     number, byte, place = asked.number("line"), asked.number("offset"), await asked_place(asked)
     if (number is None) == (byte is None) or number == 0:
-        raise Refused("name either a line (1 or more) or an offset, not both")
+        raise Refused("give either a line (1 or more) or an offset")
     offset, lines, read = _cursor(asked.arguments, 3) or (0, 0, 0)
     found = await asyncio.to_thread(
         find_line,
@@ -142,7 +142,7 @@ class JobSearch:
         )
         self._file, self._task = asked.text("file"), asked.text("task")
         if self._file and self._file not in STREAMS:
-            raise Refused(f"{self._file!r} is not searched; there are {', '.join(STREAMS)}")
+            raise Refused(f"file is {self._file!r}; expected {' or '.join(STREAMS)}")
         said = _cursor(asked.arguments, 6)
         self._start: JobCursor | None = None
         if said is not None:
@@ -341,12 +341,12 @@ def wanted_lines(text: str, match: str, level: str, *, case: bool) -> WantedLine
     """Returns what is searched for; raises Refused for a text that no line can have."""
     if len(text) > TEXT_LENGTH_MAX:
         raise Refused(
-            f"the text has {len(text)} characters; search for {TEXT_LENGTH_MAX} at most"
+            f"the text has {len(text)} characters; search for at most {TEXT_LENGTH_MAX}"
         )
     if "\n" in text:
         raise Refused("the text has more than one line; search for a part of one line")
     if level and level.lower() not in LEVEL_WORDS:
-        raise Refused(f"{level!r} is not a level; there are {', '.join(LEVEL_WORDS)}")
+        raise Refused(f"level is {level!r}; expected {', '.join(LEVEL_WORDS)}")
     said = text if case else text.lower()
     pieces = tuple(filter(None, said.split("*") if match == "glob" else [said]))
     if text and not pieces:

@@ -180,7 +180,7 @@ async def _alike(
     large = [one for one in found if len(one.keys) >= ALIKE_MIN]
     shown = snapshot.shown(key).shown
     reasons = [
-        _group_reason(one.document, f"{shown} needs {one.document['text']}") for one in large
+        _group_reason(one.document, f"{shown} waits: {one.document['text']}") for one in large
     ]
     said = frozenset(stuck[parent] for one in large for parent in one.keys)
     return _Alike(reasons, said)

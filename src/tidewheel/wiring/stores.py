@@ -64,12 +64,12 @@ def is_remote(where: Where = None) -> bool:
 def require_database(where: Where, role: str) -> None:
     """Raises BadSetting if the store is behind a server: the role needs the database itself."""
     if is_remote(where):
-        raise BadSetting(
-            "store",
-            store_settings(where).url,
-            f"the store itself for {role}: sqlite:///PATH or postgresql://USER@HOST/DATABASE "
-            "(--store URL); run this command on the machine of the server",
+        fault = (
+            f"{role} needs the database itself, not a server; name the database: --store "
+            "sqlite:///PATH (on the machine of the server) or --store "
+            "postgresql://USER@HOST/DATABASE"
         )
+        raise BadSetting("store", store_settings(where).url, fault=fault)
 
 
 def is_embedded(where: Where = None) -> bool:

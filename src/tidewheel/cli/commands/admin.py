@@ -306,9 +306,9 @@ def verify_command(
 ) -> int:
     """List every inconsistency in the store; exit 1 if there is one."""
     if how["deletes"] and not files:
-        raise click.UsageError("--delete removes what --files lists; give both")
+        raise click.UsageError("--delete works only with --files; give both")
     if how["unmarked"] and not how["deletes"]:
-        raise click.UsageError("--unmarked says what else --delete removes; give both")
+        raise click.UsageError("--unmarked works only with --delete; give both")
     found, head = session.ask_existing(lambda client: _verified(client, audit_head))
     document: dict[str, object] = {
         "audit": head,

@@ -43,7 +43,8 @@ def command(
     The templates of a definition are taken from templates/WORKFLOW/VERSION/STAGE/VERSION beside
     it. The output says what could not be converted, and whether the result can be registered
     and run. No existing file is changed: if a file exists with other content, nothing is
-    written. Exit 1 if you have to complete something by hand, 2 if nothing was written.
+    written. Exit 1 if files were written that you have to complete by hand, 2 if nothing could
+    be converted or written; with --check, 2 for any of these.
     """
     from tidewheel.services.definitions.conversion import convert
 
@@ -145,5 +146,5 @@ def _tell(made: Conversion, folder: Path, *, is_written: bool, as_json: bool) ->
     say(f"{count} in {safe(folder)}")
     if definitions := [one for one in made.converted if one.kind == DEFINITION]:
         is_valid = all(one.is_valid for one in definitions)
-        first = "Then" if is_valid else "Correct what is named above, then"
+        first = "Then" if is_valid else "Correct the errors above, then"
         say(f"{first}: tidewheel register {safe(folder)}")

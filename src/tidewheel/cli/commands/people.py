@@ -238,8 +238,8 @@ def session_command(
 ) -> int:
     """List the sessions that are open, in browsers and of `tidewheel login`, or end some.
 
-    At a server you see your own sessions; an admin sees all sessions. At most a second
-    after a session was ended, its requests are refused.
+    At a server you see your own sessions; an admin sees all sessions. Within a second after
+    you end a session, the server refuses its requests.
     """
     if action == "list":
         if number is not None or everything:

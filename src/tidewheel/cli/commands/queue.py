@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     default=None,
 )
 @option(
-    "--aging/--no-aging", "Raise the priority of waiting tasks by 1 per second.", default=None
+    "--aging/--no-aging",
+    "Raise the priority of ready tasks by 1 per second, up to 255.",
+    default=None,
 )
 @option("--fair/--no-fair", "Take tasks of the limit keys in turn.", default=None)
 @option(
@@ -62,7 +64,7 @@ def queues_command(
     show_all: bool,
     **options: Any,  # noqa: ANN401
 ) -> int:
-    """List queues with how many tasks wait in each; with NAME and options, change a queue.
+    """List queues and count their tasks; with NAME and options, change a queue.
 
     Idle queues stay listed while they have settings or were used lately. Queues of runs that
     have no open tasks are hidden: --all shows them.

@@ -76,8 +76,8 @@ def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - cl
     """Play a workflow on a virtual clock: what would run when, what would wait, what stalls.
 
     Nothing is run or stored. Limits, runahead, retries, clock triggers and expiry work as in a
-    run. Exit 1 if the workflow does not complete or nothing would run, 2 if there is an error
-    in the definition.
+    run. Exit 1 if the workflow stalls, if nothing would run or if there are too many tasks to
+    play, 2 if there is an error in the definition.
     """
     svg: Path | None = options["svg"]
     if svg is not None and svg.suffix != ".svg":

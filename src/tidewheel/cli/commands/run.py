@@ -29,7 +29,7 @@ From another terminal: tidewheel show, why, trigger, stop …
 
 @definition_command("run", epilog=EPILOG, meant=by_path)
 @option("--new is_new", "Start a new run, even if one could be resumed.")
-@option("--run-name --name name TEXT", "A name for the new run.", default="")
+@option("--run-name --name name TEXT", "Start a new run with this name.", default="")
 @option(
     "--startcp --start-cycle-point start POINT",
     "Start at this point; everything before it counts as done.",
@@ -87,14 +87,16 @@ def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - cl
 
     Instead of DIR or FILE you can name a run, or NAME[/VERSION] of a registered workflow.
     The newest run of the definition is resumed if it was stopped, stalled or interrupted; else
-    a new one starts. While it is running, only --new starts another. With --server, the
-    definition is sent to the server and its schedulers drive the run; this command follows it.
+    a new one starts. While it is running, only --new or --run-name starts another. With
+    --server, the definition is sent to the server and its schedulers drive the run; this
+    command follows it.
     Without a server, event handlers and xtrigger functions of a definition from your folder run
     in this process.
 
-    Exit 0 if it completed or reached its stop point, 1 if it stalled or failed, 2 if the
-    request or the definition was wrong, 4 if it was stopped before its end, 130 after Ctrl-C,
-    143 after SIGTERM (docs/exit_codes.md).
+    Exit 0 if it completed or reached its stop point, 1 if it stalled, failed or had nothing to
+    run, 2 if the request or the definition was wrong, 3 if the store or the server does not
+    answer, 4 if it was stopped before its end or another scheduler drives it now, 130 after
+    Ctrl-C, 143 after SIGTERM (docs/exit_codes.md).
     """
     from tidewheel.cli.runs.local import run_definition
 

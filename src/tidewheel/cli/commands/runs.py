@@ -388,8 +388,8 @@ def tui_command(session: Session, words: Words) -> int:
     """Watch a run in the terminal and act on it; without RUN, choose one.
 
     You see the tree of points, families, tasks and submissions, live; why a task waits, its
-    prerequisites and outputs; logs as they are written. Every action first shows what it
-    would do, and asks.
+    prerequisites and outputs; logs as they are written. Every action asks first; all but
+    pause and resume also show what they would do.
     """
     if len(words) > 1:
         raise click.UsageError(f"one run at a time: {words[0]} or {words[1]}?")

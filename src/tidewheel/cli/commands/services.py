@@ -90,7 +90,7 @@ _trusting = option(
 @option(
     "--exit-when-idle --once exit_when_idle",
     "Stop when there is nothing left to do. Exit 1 if tasks are left that this worker "
-    "cannot take: it lacks the handler, a label or the resources.",
+    "cannot take: it lacks the handler, a label or the resources, or their queue is paused.",
 )
 @_waiting
 @option("--no-monitor", "Do not watch leases in this process (SQLite only).")
@@ -113,7 +113,7 @@ def worker_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 )
 @option(
     "--retention retention_seconds",
-    "Delete tasks this long after their end; 0 keeps them all.",
+    "Delete tasks and runs this long after their end; 0 keeps them all. [default: 30d]",
     type=DURATION,
 )
 @option(
@@ -123,7 +123,7 @@ def worker_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 )
 @_waiting
 def monitor_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
-    """Take back leases that ran out, and delete tasks after their retention.
+    """Take back lapsed leases, and delete ended tasks and runs after their retention.
 
     Several monitors may run at the same time. Without options, the variables
     TIDEWHEEL_MONITOR_INTERVAL_SECONDS, TIDEWHEEL_RETENTION_SECONDS and
@@ -235,10 +235,10 @@ Examples:
 def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Answer requests over HTTP: tasks, queues, workers, runs, events; see docs/server.md.
 
-    By default it listens on this machine only. To listen on other addresses it needs a token in
-    the store, and either a certificate or a proxy. If there is no token at all, it
-    makes one for an admin and writes it to the file `token` in the state directory. On SQLite
-    it watches leases, too.
+    By default it listens on this machine only. If there is no token yet, it then makes one for
+    an admin and writes it to the file `token` in the state directory. To listen on other
+    addresses it needs a valid token in the store, and either a certificate or a proxy. On
+    SQLite it watches leases, too.
     """
     from tidewheel.cli.roles import run_server
 
@@ -286,9 +286,9 @@ def up_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click
 
     Prints its address and, on a terminal, a link that opens the web page in a browser and works
     once. Without a terminal it prints no link, so that no log contains one; use `tidewheel
-    token link`. The token for programs is in the file `token` of the state directory. SIGTERM
-    or Ctrl-C stops it; a second signal stops it at once. Jobs keep running, and the next start
-    adopts them, even after a kill -9.
+    token link`. It also prints which file has the token for programs, usually `token` in the
+    state directory. SIGTERM or Ctrl-C stops it; a second signal stops it at once. Jobs keep
+    running, and the next start adopts them, even after a kill -9.
 
     On a loopback address and without a proxy it trusts definitions from your own folders
     (--trust-definitions), but never definitions that came over REST.

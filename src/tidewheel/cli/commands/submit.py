@@ -90,7 +90,8 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 )
 @option(
     "--key TEXT",
-    "While a task with this key has not ended, submitting another one does nothing.",
+    "While a task with this key has not ended, its queue accepts no other: the same task again "
+    "is not stored twice, and a different one is refused.",
 )
 @name_options(explained(TaskFields))
 @option(
@@ -224,10 +225,7 @@ async def _explain(client: AsyncClient, task_id: str, *, created: bool) -> None:
     """Tells a person whether the task is new, why it does not run yet, and how to follow it."""
     task = await client.get(task_id)
     if not created:
-        note(
-            "a task with this id exists already, so nothing was submitted; its status is "
-            f"{task.status}"
-        )
+        note(f"this task exists already, so nothing was submitted; its status is {task.status}")
     await _say_reasons(client, task.id)
     note(f"follow it: tidewheel task {safe(task.id)}")
 

@@ -226,7 +226,7 @@ def cancel_command(session: Session, ids: tuple[str, ...], **which: Unpack[Filte
     """
     filtered = any(which.values())
     if bool(ids) == filtered:
-        raise click.UsageError("give task ids, or a filter such as --queue NAME")
+        raise click.UsageError("give either task ids or a filter such as --queue NAME")
 
     async def cancel(client: AsyncClient) -> list[Cancelled]:
         if ids:
@@ -279,12 +279,12 @@ def resubmit_command(
     """Submit ended tasks again, each as a new task with the same fields and needs.
 
     A filter without --status finds tasks that failed or were cancelled. Each task is submitted
-    again only once: to repeat the command changes nothing. To run it once more, resubmit the
+    again only once: repeating the command changes nothing. To run it once more, resubmit the
     new task.
     """
     filtered = any(which.values())
     if bool(ids) == filtered:
-        raise click.UsageError("give task ids, or a filter such as --queue NAME")
+        raise click.UsageError("give either task ids or a filter such as --queue NAME")
 
     async def resubmit(client: AsyncClient) -> list[Resubmitted]:
         wanted = list(ids) if ids else await _ended(client, which)

@@ -126,7 +126,7 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
         bound = "after_task" if "/" in target.rest[0] else "at_point"
         return kind(**{bound: target.rest[0]}, **given)  # type: ignore[arg-type]
     if target.rest:
-        raise click.UsageError(f"{name} concerns the whole run; it takes no {target.rest[0]!r}")
+        raise click.UsageError(f"{name} concerns the whole run; leave out {target.rest[0]!r}")
     return kind(**given)  # type: ignore[arg-type]
 
 

@@ -335,7 +335,7 @@ def objects_command(
     for text in facts:
         key, sign, known[key] = text.partition("=")
         if not key or not sign:
-            raise click.UsageError(f"a fact is KEY=VALUE, not {text!r}")
+            raise click.UsageError(f"--fact is {text!r}; expected KEY=VALUE")
 
     async def remove(client: AsyncClient) -> Document:
         return {"objects": [await client.blocks.remove_object(name) for name in names]}

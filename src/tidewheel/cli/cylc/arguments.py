@@ -113,6 +113,6 @@ def read_ids(verb: str, words: Sequence[str]) -> Ids:
             within.append(rest.rstrip("/"))
     if len(workflows) > 1:
         raise BadUsage(
-            f"cylc {verb}: {' and '.join(workflows)} are two workflows; name one at a time"
+            f"cylc {verb}: {' and '.join(workflows)} are several workflows; name one at a time"
         )
     return Ids(next(iter(workflows), ""), tuple(within))

@@ -106,7 +106,7 @@ def refuse(
         error = {
             "code": "definition",
             "message": f"the definition has {counted(errors, Severity)}",
-            "advice": "Correct what the findings name",
+            "advice": "Correct these errors and repeat the command",
             "findings": found,
         }
         note(json_line({"error": error}))

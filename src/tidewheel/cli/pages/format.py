@@ -263,8 +263,9 @@ def _effect(words: Sequence[str]) -> str:
     effect = _EFFECTS.get(verb, "")
     if verb == "set":
         effect = next((_EFFECTS_OF_SET[one] for one in words if one in _EFFECTS_OF_SET), effect)
-    are_many = any("*" in one for one in words)
-    return effect.replace("it", "them", 1) if are_many else effect
+    if any("*" in one for one in words):
+        effect = re.sub(r"\bit\b", "them", effect.replace("its job", "their jobs"))
+    return effect
 
 
 def other_causes(shown: Mapping[str, object]) -> list[Mapping[str, object]]:

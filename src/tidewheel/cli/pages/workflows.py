@@ -224,7 +224,7 @@ def say_submitted(document: Document) -> None:
     told = [one for one in map(finding_of, parts(document, "findings")) if _is_told(one)]
     show_findings(told, None, note)
     count = plural(len(parts(document, "blocks")), "block")
-    said = "accepted" if document["is_new"] else "already accepted before, unchanged"
+    said = "accepted" if document["is_new"] else "already accepted, unchanged"
     if document["dry_run"] and document["is_new"]:
         said = "would be accepted; nothing was stored"
     say(f"{safe(document['id'])}: {said}, {count}")

@@ -47,7 +47,7 @@ class UntakenWaits:
             f"{some(ids)} {'waits' if len(ids) == 1 else 'wait'}: {cause}"
             for cause, ids in new.items()
         ]
-        more = f"tasks also wait for {len(lines) - TOLD_MAX} other causes; see: tidewheel why"
+        more = f"tasks also wait for {len(lines) - TOLD_MAX} other reasons; see: tidewheel why"
         return [*lines[:TOLD_MAX], more] if len(lines) > TOLD_MAX else lines
 
     async def watch(

@@ -330,15 +330,15 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
     for runner, names in stages_without(stages, settings.runners).items():
         option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
         note(
-            f"{_some(names)}: needs containers, which this process does not run; it waits for "
-            f"another worker unless you add --runner {option}"
+            "this process runs no containers; stages that need them wait for another worker "
+            f"unless you add --runner {option}: {_some(names)}"
         )
     allowed = read_allowances(settings.allow_compose).get(EVERYWHERE, frozenset())
     for denied, names in stages_denied(stages, allowed).items():
         say_so = " ".join(f"--allow-compose {one}" for one in denied)
         note(
-            f"{_some(names)}: asks for {', '.join(denied)}, which is not allowed here; it "
-            f"waits for another worker unless you add {say_so}"
+            f"this process does not allow {', '.join(denied)}; stages that ask for this wait "
+            f"for another worker unless you add {say_so}: {_some(names)}"
         )
     assert settings.capacity is not None, "the options say it"
     short: dict[str, list[str]] = {}
@@ -348,8 +348,8 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
             short.setdefault(options, []).append(stage.id)
     for options, names in short.items():
         note(
-            f"{_some(names)}: needs more than this process offers; it waits for another "
-            f"worker unless you add {options}"
+            "stages that need more than this process offers wait for another worker unless "
+            f"you add {options}: {_some(names)}"
         )
 
 

@@ -76,7 +76,7 @@ HELP = (
     ("Act on the marked tasks, or on the task under the cursor", ""),
     ("space", "mark or unmark"),
     *_verb_lines(),
-    ("", "each first shows what it would do, then asks"),
+    ("", "each asks first; all but P and U show what they would do"),
     ("q", "quit; the run continues"),
 )
 
