@@ -225,7 +225,7 @@ export type BufferObject = {
   posted_by: string;
 };
 
-/** Lists all buffer objects, sorted by name. */
+/** Lists buffer objects, sorted by name. */
 export type ObjectList = {
   objects: BufferObject[];
 };

@@ -112,7 +112,7 @@ export type ErrorGroup = {
   actions: RunAction[];
 };
 
-/** Says since when a run is stalled; `until`: when its stall timer will end the run. */
+/** Says since when a run is stalled; `until`: when its stall timer will stop the run. */
 export type RunStall = {
   since: string;
   until: string | null;
@@ -194,7 +194,7 @@ export type PointsSummary = {
   to_come: number | null;
 };
 
-/** Describes the progress of a run; `tasks` counts the tasks of points that have begun, `total` the tasks of all points. */
+/** Describes the progress of a run; `tasks` counts the tasks of points that have begun, `total` the tasks of all points; null: the run has no end, or one too far to count. */
 export type SummaryFacts = {
   stages?: boolean;
   batch: number;

@@ -90,7 +90,7 @@ export type RegisteredWorkflows = {
   workflows: RegisteredWorkflow[];
 };
 
-/** Says whether a version of a workflow can run with some parameters. */
+/** Says whether a version of a workflow can run with the given parameters. */
 export type WorkflowVerdict = {
   name: string;
   version: string;
