@@ -81,7 +81,7 @@ async def _measured(home: Path) -> dict[str, dict[str, float]]:
     url = f"sqlite:///{home}/requests.db"
     found: dict[str, dict[str, float]] = {}
     async with opened_store(url) as store, kept_reserve(url, store) as reserve:
-        token_file = await first_token(store, home)
+        token_file = await first_token(store, home, "")
         assert token_file is not None
         token = token_file.read_text().strip()
         settings = ServerSettings(port=0, home=home)

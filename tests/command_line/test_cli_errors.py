@@ -219,5 +219,5 @@ def test_a_reader_that_goes_away_is_no_error(tidewheel):
 def test_a_worker_of_a_queue_without_a_name_is_refused(tidewheel):
     failed = tidewheel("worker", "--queue", "", "--once")
     assert failed.status == 2
-    assert "queue is ''" in failed.err
+    assert "queue is empty" in failed.err
     assert "1 to 256 printable characters" in failed.err

@@ -234,7 +234,7 @@ def test_a_queue_is_paused_configured_and_shown(tidewheel):
         (["q", "--rate", "10"], "expected 10/1s for the queue"),
         (["q", "--rate", "10/0s"], "expected 10/1s for the queue"),
         (["q", "--lease", "0"], "lease_seconds is 0.0"),
-        (["q", "--limit", "=0", "--rate", "0/1s"], "rate_max is 0; expected 1 or more"),
+        (["q", "--limit", "=0", "--rate", "0/1s"], "rate_max is 0\n  Expected 1 or more"),
     ],
 )
 def test_a_queue_that_cannot_be_so_is_refused(tidewheel, arguments, what):

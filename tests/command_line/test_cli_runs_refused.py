@@ -123,6 +123,15 @@ def test_a_run_that_nobody_drives_keeps_what_reopens_it_and_says_how_to_carry_it
     assert sorted(one["verb"] for one in kept) == ["release", "set", "trigger"]
 
 
+def test_a_run_that_is_named_is_not_resumed_with_an_option_that_starts_another(tidewheel):
+    run = PreparedRun(tidewheel)
+    for named in (run.name, str(run.view.number)):
+        for option, words in (("--new", ["--new"]), ("--run-name", ["--run-name", "other"])):
+            answer = tidewheel("run", named, *words)
+            assert (answer.status, answer.out) == (2, "")
+            assert f"{run.name} is a run, and {option} starts another one" in answer.err
+
+
 def test_a_verb_without_tasks_asks_for_them(tidewheel):
     started(tidewheel)
     found = answers(tidewheel, [[verb, "forecast"] for verb in ACTS])

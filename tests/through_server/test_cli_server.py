@@ -43,6 +43,17 @@ def test_a_server_makes_its_first_token_and_answers_until_it_is_told_to_stop(tid
         assert said["token_file"] is None
 
 
+def test_a_server_for_other_machines_leaves_the_token_of_another_server_as_it_is(tidewheel):
+    own = tidewheel.state / "token"
+    own.parent.mkdir(parents=True)
+    own.write_text("tw_7_of-another-server\n")
+    proxy = ("--behind-proxy", "127.0.0.1", "--port", "0")
+    with tidewheel.started("server", *proxy, "--json") as server:
+        made = Path(json.loads(server.read_until("url"))["token_file"])
+        assert stat.S_IMODE(made.stat().st_mode) == 0o600
+        assert made != own and own.read_text() == "tw_7_of-another-server\n"
+
+
 def test_tokens_are_made_listed_and_revoked(tidewheel):
     """S4: printed once; the store keeps a hash."""
     made = tidewheel("token", "create", "ci", "--scope", "submit", "--queue", "ci-*")

@@ -370,6 +370,7 @@ class BlockingWorkflows(BlockingPart[Workflows]):
     render = of_part(Workflows.render)
     stages = of_part(Workflows.stages)
     definition = of_part(Workflows.definition)
+    diff = of_part(Workflows.diff)
     remove = of_part(Workflows.remove)
     run = of_part(Workflows.run)
 

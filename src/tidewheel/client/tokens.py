@@ -67,15 +67,16 @@ async def derive_token(
     )
 
 
-async def first_token(store: Store, home: Path) -> Path | None:
+async def first_token(store: Store, home: Path, address: str) -> Path | None:
     """Makes an admin token if the store has no token, in a file that only this user can read.
 
-    Returns that file; None if there was a token already.
+    Returns that file, which is chosen as in ``local_admin``; None if there was a token already.
     """
     if await store.tokens():
         return None
     text, _ = await make_token(store, "first start", ADMIN)
-    return write_private(text, home / TOKEN_FILE)
+    usual, beside = home / TOKEN_FILE, home / token_file_of(address)
+    return write_private(text, beside if usual.exists() else usual)
 
 
 async def local_admin(store: Store, home: Path, address: str) -> tuple[TokenView, Path]:

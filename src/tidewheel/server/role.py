@@ -73,12 +73,12 @@ class Server(Role):
         gc.collect()  # what was left of a server before would stay as well
         gc.freeze()  # modules and routes stay: no need to look through them again and again
         login, token_file = None, None
+        address = tokens.without_password(store_settings(self._where).url)
         if self._is_local:
-            address = tokens.without_password(store_settings(self._where).url)
             token, token_file = await tokens.local_admin(store, self._home, address)
             login = await login_path(store, token) if self._makes_link else None
         else:
-            token_file = await tokens.first_token(store, self._home)
+            token_file = await tokens.first_token(store, self._home, address)
 
         def ready(url: str) -> None:
             if self._is_local:

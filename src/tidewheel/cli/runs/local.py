@@ -24,6 +24,7 @@ from tidewheel.cli.runs.request import (
     is_exactly,
     is_said,
     new_run,
+    refuse_another,
     registered_here,
     settings_here,
     tell_of_change,
@@ -223,8 +224,8 @@ async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> Chosen:
         await tell_of_namesake(store, wanted)
         return await _chosen(store, wanted, wanted.captured.definition, wanted.words)
     named = await found_run(store.find_run, wanted)
-    if is_exactly(named, wanted.name):
-        return await _named(store, named)
+    if is_exactly(named, wanted.name) and not wanted.is_another:
+        return await _named(store, named, wanted)
     found = await registered_here(store, wanted, tell)
     if found is not None and found.captured is not None:
         return await _chosen(store, found, found.captured.definition, wanted.words)
@@ -232,10 +233,11 @@ async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> Chosen:
     async def workflows() -> list[str]:
         return [one.name for one in await store.workflows(None, PAGE_COUNT_MAX)]
 
-    return await _named(store, await the_run(named, wanted, workflows))
+    return await _named(store, await the_run(named, wanted, workflows), wanted)
 
 
-async def _named(store: Store, run: RunView) -> Chosen:
+async def _named(store: Store, run: RunView, wanted: Wanted) -> Chosen:
+    refuse_another(run, wanted)
     tell_of_changed_folder(run, run.folder, await store.definition(run.definition))
     return Chosen(run)
 

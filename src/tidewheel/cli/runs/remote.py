@@ -37,6 +37,7 @@ from tidewheel.cli.runs.request import (
     found_run,
     is_exactly,
     new_run,
+    refuse_another,
     registered_far,
     tell_of_change,
     tell_of_changed_folder,
@@ -151,7 +152,7 @@ async def _chosen(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen
 async def _named(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
     """Returns the run of this name, or an earlier or new one of the workflow of this name."""
     named = await found_run(client.runs.find, wanted)
-    if is_exactly(named, wanted.name):
+    if is_exactly(named, wanted.name) and not wanted.is_another:
         return await _run_named(client.runs, named, how)
     said = wanted.registered
     found_far = None if said is None else await registered_far(client.workflows, said)
@@ -161,7 +162,9 @@ async def _named(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
             listed = parts(await client.workflows.list(), "workflows")
             return [str(one["name"]) for one in listed]
 
-        return await _run_named(client.runs, await the_run(named, wanted, workflows), how)
+        run = await the_run(named, wanted, workflows)
+        refuse_another(run, wanted)
+        return await _run_named(client.runs, run, how)
     origin, asked = found_far
     if not wanted.is_new and not origin.is_new and not asked.name:
         found = await _earlier(client.runs, asked.workflow, origin, wanted, how)

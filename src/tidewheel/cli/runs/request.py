@@ -64,7 +64,13 @@ class Wanted:
     given: RunOptions  # what counts for a run that is carried on: a default is not given
     registered: RunRequest | None = None  # what the same words would ask of the registry
     fail_on: tuple[UndoneKind, ...] = ()  # of a completed run
+    other_name: str = ""  # given beside a name: the run that it stands for has its own
     sees: tuple[str, ...] | None = None  # what jobs of a new run may see; None: everything
+
+    @property
+    def is_another(self) -> bool:
+        """Says whether a name is not to mean a run that exists."""
+        return self.is_new or bool(self.other_name)
 
     @property
     def words(self) -> str:
@@ -110,11 +116,11 @@ async def found_run(
 ) -> RunView | Refused:
     """Returns the run that the words may mean, or a refusal which says why there is none.
 
-    A caller who gives parameters, or asks for a new run, means no run that exists.
+    A caller who gives parameters means no run that exists.
     """
     unknown = unknown_name(wanted.name)
     asked = wanted.registered
-    if wanted.is_new or (asked is not None and asked.parameters):
+    if asked is not None and asked.parameters:
         return unknown
     try:
         return await find(wanted.name)
@@ -122,6 +128,16 @@ async def found_run(
         return several
     except NotFound:
         return unknown
+
+
+def refuse_another(run: RunView, wanted: Wanted) -> None:
+    """Raises Refused if a run was named to be resumed, with an option that starts another."""
+    if wanted.is_another:
+        option = "--new" if wanted.is_new else "--run-name"
+        raise Refused(
+            f"{run.name} is a run, and {option} starts another one; give the folder, file or "
+            f"registered workflow, or leave {option} out to resume {run.name}"
+        )
 
 
 def is_exactly(run: RunView | Refused, text: str) -> TypeGuard[RunView]:
@@ -305,8 +321,9 @@ def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int
 
 def _wanted_by_name(definition: Definition, wanted: Wanted, name: str) -> Wanted:
     asked = wanted.registered
-    if definition.is_python or definition.is_sip or (wanted.is_new and asked is None):
+    if definition.is_python or definition.is_sip:
         raise Refused(f"there is no file or folder {definition.path}")
+    wanted = replace(wanted, other_name=name)
     if asked is None:
         return wanted
     findings = Findings()

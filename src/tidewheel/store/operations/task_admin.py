@@ -139,7 +139,8 @@ def configure_queue(
     check_lease_seconds(settings.lease_seconds)
     for limit in settings.limits:
         if findings := limit_findings(limit):
-            fault = f"limit {limit.key!r}: {'; '.join(findings)}"
+            named = f"limit {limit.key!r}" if limit.key else "limit"
+            fault = f"{named}: {'; '.join(findings)}"
             raise BadSetting("limit", limit, fault=fault)
     keys = [limit.key for limit in settings.limits]
     if len(keys) != len(set(keys)):
