@@ -64,6 +64,7 @@ def read(folder: Path, text: str, graph: str = GRAPH) -> tuple[FlowSettings, lis
         ("[runtime]\n[[a]]\n[[[simulation]]]\nspeedup factor = x\n", 4, "'x' is not a number"),
         ("[runtime]\n[[a]]\nrun mode = fast\n", 3, "expected one of live, skip"),
         ("[scheduling]\nrunahead limit = far\n", 2, "write a number of points such as P4"),
+        ("[scheduling]\ncycling mode = integer\nrunahead limit = 6\n", 3, "write P6 for"),
     ],
 )
 def test_a_mistake_is_named_with_its_line_and_a_fix(tmp_path, text, line, words):

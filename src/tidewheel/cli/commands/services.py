@@ -118,7 +118,7 @@ def worker_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 )
 @option(
     "--export-directory",
-    "Write tasks into this folder before they are deleted.",
+    "Write tasks into this folder before they are deleted; runs are not written.",
     type=click.Path(file_okay=False),
 )
 @_waiting
@@ -197,8 +197,9 @@ _listening_options = options(
     ),
     option(
         "--quota quotas NAME=N...",
-        "A limit for each token and each team: requests, tasks, runs, bytes or links per "
-        "second, or streams at the same time; NAME=off means no limit; repeatable.",
+        "A limit for each token: requests, tasks, runs, bytes or links per second, or streams "
+        "at the same time; tasks and new runs are limited for each team, too. NAME=off means "
+        "no limit; repeatable.",
     ),
     option(
         "--address-connections connections_per_address_max N",

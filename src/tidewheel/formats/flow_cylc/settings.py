@@ -243,10 +243,16 @@ class SchedulingReader:
 
     def scheduling(self) -> SchedulingSettings:
         found = self._filled(SchedulingSettings(), items.SCHEDULING, "scheduling", self.values)
-        return replace(found, runahead_limit=self._checked(found.runahead_limit))
+        limit = self._checked(found.runahead_limit, found.cycling_mode.text)
+        return replace(found, runahead_limit=limit)
 
-    def _checked(self, given: Placed) -> Placed:
+    def _checked(self, given: Placed, cycling_mode: str) -> Placed:
         """Returns the runahead limit; P4, after a finding, if it cannot be read."""
+        if given.text.isdigit() and cycling_mode == "integer":
+            seen = f"[scheduling]runahead limit = {given.text} means hours; points are integers"
+            hint = f"write P{given.text} for that many cycle points"
+            self.findings.all.error("bad-value", seen, hint, given.position)
+            return Placed("P4")
         if given.text.isdigit():
             seen = f"[scheduling]runahead limit = {given.text} is read as hours"
             hint = f"write PT{given.text}H"

@@ -10,9 +10,10 @@ store before it is sent, under the id with which it is sent however often: a not
 between sending and writing is followed by one that sends it again, and a receiver can drop the
 second. Nothing is sent exactly once: no receiver and no store can agree on that.
 
-A message that nobody takes is tried again after growing times, for about a day, then given up,
-which the state keeps for people to see. The first notifier of a store begins at its end: nobody
-is told the past. One whose events were deleted meanwhile says so and goes on from the end.
+A message that nobody takes is tried again after growing times, for about 18 hours, then given
+up, which the state keeps for people to see. The first notifier of a store begins at its end:
+nobody is told the past. One whose events were deleted meanwhile says so and goes on from the
+end.
 
 Rules are read again when their file changes; without any, nothing is followed.
 
