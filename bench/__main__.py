@@ -31,7 +31,7 @@ BENCHES: tuple[tuple[str, str, str | None], ...] = (
     ("bench.requests --seconds 3", "", ""),
     ("bench.overload --seconds 8", "", ""),
     ("bench.claims --rules --claims 60", "", None),
-    ("bench.claims --claims 200", "", None),
+    ("bench.claims --claims 1000", "", None),
     ("bench.heartbeats --seconds 15 --only tidewheel-server", "", ""),
     ("bench.compile --tasks 100", "", ""),
     ("bench.values", "", ""),

@@ -353,6 +353,7 @@ class Worker(Role):
     ``handlers``.
 
         from tidewheel import Client, Worker
+
         with Client() as client, Worker(slots=4):
             [ended] = client.wait(client.submit(command="echo hello").id, timeout=60)
             assert ended.status == "succeeded"
