@@ -147,7 +147,9 @@ def load_access(path: Path) -> AccessSettings:
         text = content.decode()
         document = tomllib.loads(text)
     except OSError as error:
-        raise _wrong(path, [f"{error.strerror}; let this user read it"]) from None
+        raise _wrong(
+            path, [f"it cannot be read ({error.strerror}); check its name and its permissions"]
+        ) from None
     except (ValueError, RecursionError) as error:  # of TOML, with its line, or of UTF-8
         raise _wrong(path, [f"this is not valid TOML: {error}"]) from None
     reading = _Reading(text, path.parent)
@@ -288,7 +290,7 @@ class _Reading:
         }
         found = self._items(where, given, items, needed=("scopes", "names"))
         if ("group" in found) == ("person" in found):
-            self.findings.append(f"{where}: say for whom: either group or person")
+            self.findings.append(f"{where}: give either group or person, and not both")
         if Scope.ADMIN in found.get("scopes", ()) and found.get("names") != EVERYTHING:
             self.findings.append(f'{where}: scope admin is for everything: write names = ["*"]')
         return AccessRule(**found) if len(self.findings) == before else None

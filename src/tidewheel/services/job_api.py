@@ -69,7 +69,9 @@ class JobApi:
             )
         name, arguments = call.get("look"), call.get("arguments", {})
         if not isinstance(name, str) or not isinstance(arguments, dict):
-            raise Refused('a call has a "command", or a "look" with "arguments"')
+            raise Refused(
+                'expected a call with "command", or with "look" and the object "arguments"'
+            )
         run, _ = _who(caller)
         asked = {"run": run, **arguments}
         if self._speaking_for is None:

@@ -130,7 +130,7 @@ def _redirect_uri(call: Call) -> str:
 @ROUTES.add(
     f"GET {CALLBACK_PATH}",
     _STRANGER,
-    "The page to which the provider sends a browser back.",
+    "The page to which the provider returns a browser.",
     str,
     root="",
     media_type="text/html",
@@ -144,7 +144,7 @@ async def callback(call: Call) -> object:
             "the answer came from another provider than that of this server; sign in again"
         )
     if "code" not in asked or "state" not in asked:
-        why = asked.get("error", "no code came")[:100]
+        why = asked.get("error", "it sent no code")[:100]
         raise NotAllowed(f"the provider did not sign you in: {why}")
     code, state = escape(asked["code"]), escape(asked["state"])
     page = plain_page(_CONTINUE.format(code=code, state=state))
@@ -154,7 +154,7 @@ async def callback(call: Call) -> object:
 @ROUTES.add(
     f"GET {SCRIPT_PATH}",
     _STRANGER,
-    "The script that presses the button of the page to which the provider sends a browser.",
+    "The script that presses Continue on the page to which the provider returns a browser.",
     str,
     root="",
     media_type="text/javascript",
@@ -169,7 +169,7 @@ def read_code(call: Call) -> tuple[str, str]:
     given = parse_qs(call.raw.decode("ascii", "replace"))
     code, state = given.get("code", []), given.get("state", [])
     if len(code) != 1 or len(state) != 1:
-        raise BadRequest(["code or state is missing: sign in once more, from /login"])
+        raise BadRequest(["code or state is missing: sign in again from /login"])
     return code[0], state[0]
 
 
@@ -190,9 +190,12 @@ async def finish(call: Call) -> object:
     call.authenticator.check_address(call.client)
     # These two are not counted as wrong: by a link anybody could have somebody else come here.
     if len(parts) != FLOW_PARTS or not hmac.compare_digest(parts[0].encode(), state.encode()):
-        raise NotAllowed("this sign-in was not started in this browser; sign in again")
+        raise NotAllowed(
+            "this sign-in was not started in this browser within the last ten minutes; sign in "
+            "again"
+        )
     if not call.provider.use_state(state):
-        raise NotAllowed("this sign-in was finished before; sign in again")
+        raise NotAllowed("this sign-in was already used; sign in again")
     proof = CodeProof(parts[2], _redirect_uri(call), parts[1])
     lasts = call.provider.settings.lasts_seconds
     try:

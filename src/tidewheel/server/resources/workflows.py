@@ -232,7 +232,7 @@ class WorkflowIn(In):
 
 
 class DependencyIn(In):
-    """The dependency on another block, and what must have become of it."""
+    """The dependency on another block, and the condition that it must meet."""
 
     type: Literal["processing_block"]
     value: BlockName
@@ -274,7 +274,7 @@ class SbiQuery(In):
 
 
 class ObjectIn(In):
-    """An object that is there from now on, and what is known of it."""
+    """An object that is present from now on, and facts about it."""
 
     name: BlockName
     facts: dict[str, Any] = msgspec.field(default_factory=dict)

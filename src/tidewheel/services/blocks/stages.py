@@ -160,7 +160,7 @@ class _StagePage:
         name = object_name(looked, key)
         if name is not None:
             posted = one.state == SUCCEEDED
-            return [] if posted else [f"it was not posted yet: {how_posted(looked, name)}"]
+            return [] if posted else [f"it has not been posted yet: {how_posted(looked, name)}"]
         self._asked_count += 1
         if self._asked_count > ASKED_MAX:
             return [reason_text(reason) for reason in task_reasons(looked, key)]
