@@ -100,9 +100,10 @@ class JobApi:
             if may_look_at(own, other):
                 return await self._door.look(name, asked | {"run": other.name})
         if is_of_others(own.sees, text):
+            others = f"runs of {', '.join(own.sees)}" if own.sees else "no runs"
             raise Refused(
                 f"jobs of {own.name} may not look at {text!r}; apart from their own run, they "
-                f"may see runs of {', '.join(own.sees) or 'nobody'}"
+                f"may see {others}"
             )
         from tidewheel.api.views import STATE, not_there_yet
 
