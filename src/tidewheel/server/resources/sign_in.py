@@ -235,8 +235,9 @@ async def by_proxy(call: Call) -> object:
 
 
 class SignInOut(Out):
-    """Says how people sign in: whether in a browser, and for a command line at which provider
-    and whether by a device's code; null where they cannot."""
+    """Says how people sign in. `browser`: a browser can sign in. `device`: a command line can
+    sign in with a device code (RFC 8628). The other fields are what a command line needs to
+    sign in at the provider; null: there is no provider."""
 
     browser: bool
     issuer: str | None
@@ -258,7 +259,8 @@ class DeviceOut(Out):
 
 
 class SignedInIn(In):
-    """Holds what the provider gave: a device's code, or a code with what goes with it."""
+    """Holds what the provider gave: ``device_code``, or ``code``; with ``code`` also the
+    verifier, the redirect_uri and the nonce with which it was requested."""
 
     device_code: Annotated[str, msgspec.Meta(max_length=CODE_LENGTH_MAX)] | None = None
     code: Annotated[str, msgspec.Meta(max_length=CODE_LENGTH_MAX)] | None = None
@@ -270,7 +272,8 @@ class SignedInIn(In):
 SignedInOut = answer(
     "SignedInOut",
     "A token for the person who signed in, shown only once; null while the provider still "
-    "waits for the person; ``waits`` is then the provider's word for this.",
+    "waits for the person; ``waits`` is then the provider's error, such as "
+    "authorization_pending.",
     token=str | None,
     stored=TokenView | None,
     waits=str | None,
@@ -297,7 +300,7 @@ async def ways(call: Call) -> object:
 @ROUTES.add(
     "POST /sign-in/device",
     _STRANGER,
-    "Begin to sign in by a device's code (RFC 8628).",
+    "Begin to sign in with a device code (RFC 8628).",
     DeviceOut,
     audited=False,  # nobody is known yet, and nothing is changed here
     **_LIMITS,
