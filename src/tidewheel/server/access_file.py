@@ -335,7 +335,13 @@ class _Reading:
             raise _Wrong(f"others can read {path}: chmod 600 {path}")
         try:
             return _text(path.read_text("utf-8").strip(), 4_096)
-        except (OSError, ValueError) as error:
+        except _Wrong:  # whose message contains what was read
+            raise _Wrong(
+                f"{path} must contain one line of 1 to 4096 printable characters"
+            ) from None
+        except UnicodeDecodeError:
+            raise _Wrong(f"{path} is not UTF-8") from None
+        except OSError as error:
             raise _Wrong(f"{path} cannot be read: {error}") from None
 
 
@@ -346,7 +352,7 @@ def _text(given: object, length_max: int = TEXT_MAX) -> str:
         or not given.isprintable()
     ):
         raise _Wrong(
-            f"{str(given)[:100]!r}; expected a string of up to {length_max} characters"
+            f"{str(given)[:100]!r}; expected a string of 1 to {length_max} printable characters"
         )
     return given
 

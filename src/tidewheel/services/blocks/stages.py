@@ -210,7 +210,7 @@ class _StagePage:
             "stage": name.partition("<")[0],
             "status": self._folded_status(each, size),
             "state": state,
-            "remarks": remarks if size else ["of no elements"] if size == 0 else [],
+            "remarks": remarks if size else ["its list has no elements"] if size == 0 else [],
             "submit": 0,
             "started_at": time_text(min(begun)) if begun else None,
             "ended_at": time_text(max(ended)) if ended and is_over else None,
