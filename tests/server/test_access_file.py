@@ -105,7 +105,10 @@ def test_the_files_in_the_manual_are_right(tmp_path):
         (HEAD.replace("proxy-secret", "short"), "header: secret_file: there is no file"),
         ("[header]\nuser = 'Authorization'", "header: user"),
         (HEAD + RULES.replace('"submit"', '"sumbit"'), "grant 2 (line 12): scopes: 'sumbit'"),
-        (HEAD + RULES.replace('group = "team-a"\n', ""), "grant 2 (line 12): say for whom"),
+        (
+            HEAD + RULES.replace('group = "team-a"\n', ""),
+            "grant 2 (line 12): give either group",
+        ),
         (
             HEAD + RULES.replace('names = ["team-a/*"]', ""),
             "grant 2 (line 12): names is missing",
@@ -232,7 +235,7 @@ def test_a_person_behind_the_proxy_may_what_the_groups_may_and_is_named(site):
     )
     entries = site.caller("admin").get("/audit?limit=5").json["entries"]
     assert {one["who"] for one in entries} == {"ada@example.org"}
-    assert entries[-1]["words"] == "signed in by the proxy"
+    assert entries[-1]["words"] == "signed in through the proxy"
 
 
 def test_changes_of_such_a_person_need_the_header_of_the_page_too(site):

@@ -174,7 +174,7 @@ def test_why_does_not_name_the_task_of_another_team_that_has_a_worker_for_itself
     own_task = {"id": "mine-task", "queue": "mine/q", "command": "true"}
     assert admin.post("/tasks", own_task).status == 201
     told = own.caller("read", names=["mine"]).get("/tasks/mine-task/why")
-    assert "that you may not see uses nodes alone" in told.json["reasons"][0]
+    assert "that you may not see uses nodes exclusively" in told.json["reasons"][0]
     assert b"zebra" not in told.body
     [known] = own.caller("read").get("/tasks/mine-task/why").json["reasons"]
     assert "Task zebra-task uses nodes of" in known

@@ -303,7 +303,7 @@ def test_a_state_is_good_once_even_with_a_new_code(site, provider):
     thief = Browser(site)
     thief.cookies = stolen
     reply = thief.come_back(provider.signs_in(address), state_of(address))
-    assert reply.status == 403 and b"was finished before" in reply.body
+    assert reply.status == 403 and b"was already used" in reply.body
 
 
 def test_nobody_is_signed_in_as_somebody_else_by_a_link(site, provider):

@@ -678,7 +678,7 @@ def test_why_names_the_task_that_has_the_nodes_for_itself(client):
     client.submit(id="alone", spec=1, exclusive=True)
     client.lease()
     client.submit(id="any", spec=1)
-    assert only(client, "any").startswith("Task alone uses nodes of worker-1 alone")
+    assert only(client, "any").startswith("Task alone uses nodes of worker-1 exclusively")
 
 
 def test_why_is_silent_about_tasks_that_run_or_have_ended(client, task):

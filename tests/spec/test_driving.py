@@ -118,7 +118,7 @@ def test_an_output_that_is_not_declared_is_warned_of_or_refused(flow):
     run = flow(one_point("a:ready? => b", MEANT)).starts("1/a").says("1/a", output="redy")
     assert run.running == ["1/a/1"]
     sentence = "a has no output 'redy'; did you mean ready? It has ready, day2"
-    assert f"WARNING - 1/a announced no output: {sentence}" in run.log
+    assert f"WARNING - 1/a announced an unknown output: {sentence}" in run.log
     with pytest.raises(Refused, match="did you mean ready"):
         run.gives(verbs.Message(id="1/a", output="redy"))
     run.gives(verbs.Message(id="1/a", output="ready"))

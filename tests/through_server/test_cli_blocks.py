@@ -61,7 +61,7 @@ def test_blocks_run_one_after_the_other_wait_for_objects_and_are_aborted(here, t
             stack.enter_context(there.started("scheduler", **quick))
         stack.enter_context(there.started("worker", "--queue", "run:*"))
         eventually_told(lambda: statuses(here)[A] == "waiting_for_object", "the first begins")
-        assert "it was not posted yet" in here("blocks", "show", A).out
+        assert "it has not been posted yet" in here("blocks", "show", A).out
         assert "tidewheel objects post data" in here("why", A, "1/make").out
         assert statuses(here)[B] == "waiting_for_blocks"
         assert states(here, A) == {

@@ -227,7 +227,7 @@ class EventHandlers:
             else:
                 await self._submit(one)
         except Exception as error:  # `done` must be called in any case
-            self._tell_failure(one, error=f"a bug of tidewheel, {error!r}")
+            self._tell_failure(one, error=f"a bug in tidewheel, {error!r}")
         one.done(True)
 
     def _runs_here(self, one: _Handling) -> bool:

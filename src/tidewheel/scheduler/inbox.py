@@ -228,7 +228,7 @@ def _mistaken(node: NodeDef, name: str | None, said: str) -> str:
         if name in STANDARD:
             return ""
         declared = (own for own, _ in node.outputs)
-        return f"announced no output: {unknown_output_text(node.name, name, declared)}"
+        return f"announced an unknown output: {unknown_output_text(node.name, name, declared)}"
     meant = {text: own for own, message in node.outputs for text in (own, message)}
     near = nearly_said(said, meant) if meant else None
     if near is None:

@@ -167,7 +167,7 @@ class Mailer:
         except ValueError as error:  # bytes or addresses that no mail can have
             self._tell("mail.failed", to=addresses.to, error=str(error))
         except Exception as error:  # `done` must be called in any case
-            self._tell("mail.failed", to=addresses.to, error=f"a bug of tidewheel, {error!r}")
+            self._tell("mail.failed", to=addresses.to, error=f"a bug in tidewheel, {error!r}")
         for one in posted:
             one.done(is_over)
 

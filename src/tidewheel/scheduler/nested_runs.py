@@ -176,8 +176,8 @@ class NestedRuns:
         if asked.sees is not None and not covers(asked.sees, workflow_name(asked.workflow)):
             # As if it were not there: nobody is told what others have.
             raise Refused(
-                f"this run may not use a registered workflow {asked.workflow!r}, or there is "
-                f"none; it may use names that match {', '.join(asked.sees) or 'nothing'}"
+                f"there is no registered workflow {asked.workflow!r} that this run may use; "
+                f"it may use names that match {', '.join(asked.sees) or 'nothing'}"
             )
         view = await found_workflow(self.store, asked.workflow, asked.version, sees=asked.sees)
         asked = _with_point(await self.store.definition(view.definition), asked, job)

@@ -447,7 +447,7 @@ def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> U
 
 def _in_words(error: Exception) -> str:
     """Returns an error in words: a refusal as it is, anything else as a bug of tidewheel."""
-    return str(error) if isinstance(error, Refused) else f"a bug of tidewheel, {error!r}"
+    return str(error) if isinstance(error, Refused) else f"a bug in tidewheel, {error!r}"
 
 
 CYLC_PACE_SECONDS = 0.5

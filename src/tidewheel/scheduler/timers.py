@@ -192,7 +192,7 @@ class RunTimers:
         elif key.timer == STOP_AT_TIME:
             engine.step(events.RunStopped(events.StopMode.CLEAN, now))
         elif key.timer in aborts:
-            text = f"the {key.timer} of the workflow has passed"
+            text = f"the {key.timer} has passed"
             engine.batch.notices.append(events.Notice(key.timer, None, text))
             if aborts[key.timer]:
                 engine.abort(aborted_for(f"the {key.timer} has passed"))

@@ -147,7 +147,9 @@ def load_access(path: Path) -> AccessSettings:
         text = content.decode()
         document = tomllib.loads(text)
     except OSError as error:
-        raise _wrong(path, [f"{error.strerror}; let this user read it"]) from None
+        raise _wrong(
+            path, [f"it cannot be read ({error.strerror}); check its name and its permissions"]
+        ) from None
     except (ValueError, RecursionError) as error:  # of TOML, with its line, or of UTF-8
         raise _wrong(path, [f"this is not valid TOML: {error}"]) from None
     reading = _Reading(text, path.parent)
@@ -288,7 +290,7 @@ class _Reading:
         }
         found = self._items(where, given, items, needed=("scopes", "names"))
         if ("group" in found) == ("person" in found):
-            self.findings.append(f"{where}: say for whom: either group or person")
+            self.findings.append(f"{where}: give either group or person, and not both")
         if Scope.ADMIN in found.get("scopes", ()) and found.get("names") != EVERYTHING:
             self.findings.append(f'{where}: scope admin is for everything: write names = ["*"]')
         return AccessRule(**found) if len(self.findings) == before else None
@@ -333,7 +335,13 @@ class _Reading:
             raise _Wrong(f"others can read {path}: chmod 600 {path}")
         try:
             return _text(path.read_text("utf-8").strip(), 4_096)
-        except (OSError, ValueError) as error:
+        except _Wrong:  # whose message contains what was read
+            raise _Wrong(
+                f"{path} must contain one line of 1 to 4096 printable characters"
+            ) from None
+        except UnicodeDecodeError:
+            raise _Wrong(f"{path} is not UTF-8") from None
+        except OSError as error:
             raise _Wrong(f"{path} cannot be read: {error}") from None
 
 
@@ -344,7 +352,7 @@ def _text(given: object, length_max: int = TEXT_MAX) -> str:
         or not given.isprintable()
     ):
         raise _Wrong(
-            f"{str(given)[:100]!r}; expected a string of up to {length_max} characters"
+            f"{str(given)[:100]!r}; expected a string of 1 to {length_max} printable characters"
         )
     return given
 

@@ -189,7 +189,7 @@ DETAILS_BYTES_MAX = 64 * 1024
 
 
 class FindingOut(Out):
-    """Something that is wrong or remarkable in a definition, and where."""
+    """A mistake in a definition, or a remark about it, and where it is."""
 
     severity: str  # error, warning, note
     code: str

@@ -161,7 +161,7 @@ class Provider:
             settings, known.endpoints.device, *_authenticated(settings, known, form)
         )
         if status != _OK or not isinstance(answer.get("device_code"), str):
-            raise _refused(f"the provider gives no code for a device ({_error_in(answer)})")
+            raise _refused(f"the provider did not issue a device code ({_error_in(answer)})")
         return answer
 
     async def person_by_device(self, device_code: str) -> Identity | str:
@@ -174,7 +174,7 @@ class Provider:
         if status != _OK and error in WAITING:
             return error
         if status != _OK:
-            raise _refused(f"the provider does not accept the device's code ({error})")
+            raise _refused(f"the provider does not accept the device code ({error})")
         return _identity(settings, await self._claims(known, answer, None))
 
     # ---- what is fetched, and for how long it is believed ----
@@ -221,7 +221,7 @@ class Provider:
             known.keys = await self._fetch_keys(known.settings, known.endpoints)
             key = _key_for(token, known.keys)
         if key is None:
-            raise _refused("no key of the provider matches the ID token")
+            raise _refused("no key of the provider matches the ID token, or several do")
         return read_id_token(token, key, known.settings, nonce)
 
     async def _ask_token(self, known: _Known, form: dict[str, str]) -> tuple[int, Document]:
@@ -242,7 +242,9 @@ class Provider:
             except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
                 _log.warning("sign-in: %s: %s", urlsplit(url).netloc, error)
                 host = urlsplit(url).netloc
-                raise ProviderUnreachable(f"the provider {host} cannot be reached") from error
+                raise ProviderUnreachable(
+                    f"the provider {host} gave no usable answer; the server's log says why"
+                ) from error
 
 
 def _endpoints(settings: OidcSettings, found: Document) -> Endpoints:
@@ -260,7 +262,9 @@ def _endpoints(settings: OidcSettings, found: Document) -> Endpoints:
         is_local = isinstance(address, str) and address.startswith("http:")
         is_safe = isinstance(address, str) and is_safe_url(address)
         if not is_safe or (is_local and not settings.issuer.startswith("http:")):
-            raise ProviderUnreachable(f"{str(address)[:200]!r} of the provider is not https")
+            raise ProviderUnreachable(
+                f"the provider names the endpoint {str(address)[:200]!r}; expected https://…"
+            )
     methods = found.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
     takes_basic = isinstance(methods, list) and "client_secret_basic" in methods
     authorization, token, keys = map(str, given)
@@ -349,7 +353,7 @@ def _key_for(token: str, keys: list[Document]) -> Document | None:
     method, name = head.get("alg"), head.get("kid")
     if method not in ALGORITHMS:
         accepted = ", ".join(ALGORITHMS)
-        raise _refused(f"the ID token is signed by {str(method)[:20]!r}, not by {accepted}")
+        raise _refused(f"the ID token is signed with {str(method)[:20]!r}, not with {accepted}")
     fitting = [
         {**key, "alg": method}
         for key in keys
@@ -411,5 +415,7 @@ def _identity(settings: OidcSettings, claims: Document) -> Identity:
     listed = [groups] if isinstance(groups, str) else groups
     found = identity_of(settings.issuer, claims.get(claim), listed)
     if found is None:
-        raise _refused(f"the ID token names no person: it has no {claim!r} that can be a name")
+        raise _refused(
+            f"the ID token names no person: its claim {claim!r} is missing or is not a name"
+        )
     return found

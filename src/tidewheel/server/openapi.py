@@ -36,7 +36,7 @@ _WORDS = {
     408: "The body did not arrive in time.",
     409: "The request conflicts with what is stored.",
     413: "Too large.",
-    415: "Not JSON.",
+    415: "The header Content-Type names a type that this request does not accept.",
     422: "The request breaks rules; the field findings lists each of them.",
     429: "Too many wrong tokens from this address, or a quota or the submit rate of a queue "
     "is used up; Retry-After says when to try again.",
@@ -195,7 +195,11 @@ def _responses(route: Route, schemas: dict[str, Any]) -> Document:
         for status, text in sorted((words | _AT_THE_DOOR).items())
     }
     fine = {route.status, 200} if route.changes else {route.status}
-    later = {"202": good | {"description": "Stored; done later."}} if route.may_be_later else {}
+    later = (
+        {"202": good | {"description": "Stored; it is carried out later."}}
+        if route.may_be_later
+        else {}
+    )
     return {**{str(status): good for status in sorted(fine)}, **later, **bad}
 
 

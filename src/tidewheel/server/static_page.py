@@ -103,7 +103,7 @@ _HEAD = f"""<!doctype html>
 <h1>tidewheel</h1>
 """
 _FOOT = """<p><a href="/docs/">documentation</a> · <a href="/api/v1/docs">REST API</a> ·
-<a href="/metrics">figures</a></p>
+<a href="/metrics">metrics</a></p>
 </body></html>
 """
 

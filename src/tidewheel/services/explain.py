@@ -211,11 +211,13 @@ async def _room_reasons(
     for one in alone:
         if _is_told(one, task, names):
             return [
-                f"Task {one.id} uses nodes of {one.owner} alone; this task waits until it ends."
+                f"Task {one.id} uses nodes of {one.owner} exclusively; this task waits until "
+                "that one ends."
             ]
     if alone:
         return [
-            "A task in a queue that you may not see uses nodes alone; this task waits for it."
+            "A task in a queue that you may not see uses nodes exclusively; this task waits "
+            "until that one ends."
         ]
     if task.resources.flavours:
         return [f"It needs {nodes_text(task.resources)}; too few of them are free."]
@@ -302,8 +304,8 @@ def nodes_text(asked: Resources) -> str:
     words = []
     for one in asked.flavours:
         if one.flavour:
-            alone = f"{one.idle} alone" if 0 < one.idle < one.nodes else "alone"
-            alone = f" {alone}" if one.idle else ""
+            some = f"{one.idle} of them " if 0 < one.idle < one.nodes else ""
+            alone = f" ({some}exclusively)" if one.idle else ""
             words.append(f"{_nodes(one.nodes)} of {one.flavour}{alone}")
     return " and ".join(words)
 

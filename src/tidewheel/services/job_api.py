@@ -69,7 +69,9 @@ class JobApi:
             )
         name, arguments = call.get("look"), call.get("arguments", {})
         if not isinstance(name, str) or not isinstance(arguments, dict):
-            raise Refused('a call has a "command", or a "look" with "arguments"')
+            raise Refused(
+                'expected a call with "command", or with "look" and the object "arguments"'
+            )
         run, _ = _who(caller)
         asked = {"run": run, **arguments}
         if self._speaking_for is None:
@@ -98,9 +100,10 @@ class JobApi:
             if may_look_at(own, other):
                 return await self._door.look(name, asked | {"run": other.name})
         if is_of_others(own.sees, text):
+            others = f"runs of {', '.join(own.sees)}" if own.sees else "no runs"
             raise Refused(
                 f"jobs of {own.name} may not look at {text!r}; apart from their own run, they "
-                f"may see runs of {', '.join(own.sees) or 'nobody'}"
+                f"may see {others}"
             )
         from tidewheel.api.views import STATE, not_there_yet
 

@@ -214,9 +214,10 @@ async def answer(
     except NotFound as error:
         if own is None or not is_of_others(own.sees, question.workflow):
             return StateAnswer(reason=str(error))
+        others = f"runs of {', '.join(own.sees)}" if own.sees else "no runs"
         return StateAnswer(
             reason=f"{own.name} may not look at {question.workflow!r}; apart from itself, it "
-            f"may see runs of {', '.join(own.sees or ()) or 'nobody'}"
+            f"may see {others}"
         )
     definition = await definition_of(run)
     point = _point_text(question, definition)

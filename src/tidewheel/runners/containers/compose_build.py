@@ -378,7 +378,7 @@ def _check_shape(document: Document, project: str) -> None:
             raise BadStage(f"service {name} has no image; name the image that it runs")
         if len(project) + 1 + len(name) > NAME_LENGTH_MAX:
             room = NAME_LENGTH_MAX - len(project) - 1
-            raise BadStage(f"service {name}: the name is too long; up to {room} letters fit")
+            raise BadStage(f"service {name}: the name is too long; up to {room} characters fit")
         if not 1 <= policy.replicas(service) <= REPLICAS_MAX:
             raise BadStage(
                 f"service {name} has {policy.replicas(service)} replicas; expected 1 to "

@@ -110,7 +110,7 @@ class Cli:
         path = self.environment["PATH"]
         docker = shutil.which("docker", path=path)
         if docker is None:
-            raise BadSetting("PATH", path, "a path on which there is docker")
+            raise BadSetting("PATH", path, "a PATH with the program docker")
         self.docker = docker
         program = shutil.which("docker-compose", path=path)
         self.is_compose_2 = has_compose_2(self.environment)

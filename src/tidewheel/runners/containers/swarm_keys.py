@@ -229,7 +229,7 @@ def _networks(networks: object, used: set[str]) -> Iterator[SwarmTrouble]:
             seen = f"{_named(path)}.driver is {there['driver']}: it does not reach other nodes"
             yield SwarmTrouble((*path, "driver"), True, seen, "remove it, or write overlay")
         elif len(str(real)) > NETWORK_NAME_LENGTH_MAX and not external:
-            seen = f"{_named(path)}: its name has {len(str(real))} letters"
+            seen = f"{_named(path)}: its name has {len(str(real))} characters"
             hint = f"up to {NETWORK_NAME_LENGTH_MAX} fit on a Swarm"
             yield SwarmTrouble(path, True, seen, hint)
         ipam = _at(there, "ipam")

@@ -106,9 +106,9 @@ class Handlers:
 
         The function is called with the task's ``spec`` and a JobContext. An ``async def`` runs
         in the worker's event loop, any other function in a thread. What the function returns
-        (JSON, up to 64 KiB) are the task's values, for later tasks. If it raises an exception,
-        the attempt has failed; the task is tried again while retries are left, unless the
-        exception is Abort. What the function prints is in the task's log.
+        (JSON, up to 64 KiB) becomes the task's values, for later tasks. If it raises an
+        exception, the attempt has failed; the task is tried again while retries are left,
+        unless the exception is Abort. What the function prints is in the task's log.
         Raises BadSetting if the name is taken, not valid or missing.
         """
         if not isinstance(name, str):

@@ -428,7 +428,7 @@ def find_bash(path: str) -> str:
     """Returns the path of bash; raises BadSetting if there is none."""
     bash = shutil.which("bash", path=path)
     if bash is None:
-        raise BadSetting("PATH", path, "a path on which there is bash: commands are run by it")
+        raise BadSetting("PATH", path, "a PATH with the program bash, which runs the commands")
     return bash
 
 

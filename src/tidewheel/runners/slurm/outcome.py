@@ -44,7 +44,7 @@ _REASONS = {
     "NODE_FAIL": ("node_fail", "its node failed", "a retry runs elsewhere"),
     "BOOT_FAIL": ("node_fail", "its node could not be booted", "a retry runs elsewhere"),
     "PREEMPTED": ("preempted", "it was preempted by another job", "a retry runs it again"),
-    "DEADLINE": ("deadline", "it could not end before its deadline", "look at --deadline"),
+    "DEADLINE": ("deadline", "it could not end before its deadline", "check its --deadline"),
     "CANCELLED": (
         "cancelled",
         "it was cancelled in Slurm, by a user or by Slurm itself",
@@ -185,9 +185,9 @@ _PASSES = frozenset(
 )
 _ADVICE = {
     "JobHeldUser": "it is held: scontrol release {id} releases it",
-    "JobHeldAdmin": "an administrator holds it, and has to release it",
+    "JobHeldAdmin": "an administrator held it, and has to release it",
     "DependencyNeverSatisfied": "a job that its --dependency names has failed",
-    "PartitionTimeLimit": "its partition does not allow so long a --time",
+    "PartitionTimeLimit": "its partition does not allow a --time that is so long",
     "PartitionNodeLimit": "its partition does not have so many --nodes",
     "PartitionDown": "its partition takes no jobs at present",
     "PartitionInactive": "its partition takes no jobs at present",

@@ -106,7 +106,7 @@ class Slurm:
         path = self._environment["PATH"]
         self._sbatch = shutil.which("sbatch", path=path)
         if self._sbatch is None:
-            accepted = "a path on which there are sbatch, squeue and scancel of Slurm"
+            accepted = "a PATH with the programs sbatch, squeue and scancel of Slurm"
             raise BadSetting("PATH", path, accepted)
         self._folder = os.path.dirname(self._sbatch)
 

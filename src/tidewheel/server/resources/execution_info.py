@@ -58,7 +58,7 @@ class GpuAt(TypedDict):
 
 
 class ExecutionInfo(TypedDict, total=False):
-    """An attempt in seed 003's words; a field that is asked for comes alone."""
+    """An attempt in Banyan's words; a request for one field gets only this field."""
 
     worker: str | None
     exit_status: int | None
@@ -73,7 +73,7 @@ FIELDS = tuple(ExecutionInfo.__annotations__)
 
 
 class CurrentHistory(TypedDict):
-    """The attempts of a task in seed 003's words, the current one last."""
+    """The attempts of a task in Banyan's words, the current one last."""
 
     _id: str
     history: list[ExecutionInfo]

@@ -171,7 +171,7 @@ HeardOut = answer("HeardOut", "The attempt whose message is stored.", id=str, at
 
 
 class WordsIn(In):
-    """A message of a job about itself: a text, an output, how far it is, or all of it."""
+    """A message of a job: a text, an output, values, its progress, or several of these."""
 
     text: str = ""
     output: str | None = None

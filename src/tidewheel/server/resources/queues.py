@@ -88,7 +88,7 @@ ROUTES += routes_of(QUEUES, {"ready_queues": list_ready_queues, "queue": get_que
 
 
 class LimitIn(In):
-    """A limit; null leaves that side open."""
+    """A limit on running tasks, on starts per time, or on both; null: no such limit."""
 
     key: str = ""
     concurrency_max: Annotated[int, msgspec.Meta(le=2**31 - 1)] | None = None
@@ -110,7 +110,7 @@ class QueueIn(In):
 @ROUTES.add(
     "PATCH /queues/{queue}",
     Needs(OPERATE, queue_of_path),
-    "Change how a queue behaves: aging, fair, fence_kill, lease_seconds, limits.",
+    "Change the settings of a queue: paused, aging, fair, fence_kill, lease_seconds, limits.",
     out_type(QueueView),
     body=QueueIn,
 )
@@ -260,7 +260,7 @@ async def _claim_for_caller(call: Call, request: ClaimRequest) -> ClaimedTasks:
 
 
 class WorkerIn(In):
-    """A worker introduces itself."""
+    """The description of a worker that registers."""
 
     name: str
     queues: Annotated[list[str], msgspec.Meta(min_length=1, max_length=1_000)]

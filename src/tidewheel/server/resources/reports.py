@@ -52,13 +52,13 @@ class HolderIn(In):
 
 
 class BeatIn(HolderIn):
-    """A sign of life."""
+    """A heartbeat."""
 
     progress: float | None = None
 
 
 class OneBeat(In):
-    """A sign of life, one of many."""
+    """One of several heartbeats."""
 
     id: str
     attempt: LostAttempt
@@ -66,21 +66,22 @@ class OneBeat(In):
 
 
 class BeatsIn(In):
-    """Signs of life for some leases of a worker."""
+    """Heartbeats for some leases of a worker."""
 
     worker: str
     beats: Annotated[list[OneBeat], msgspec.Meta(max_length=10_000)]
 
 
 class BeatOut(Out):
-    """The answer to a sign of life: go on, end the job and report, or the lease is lost."""
+    """The answer to a heartbeat. go_on: continue; cancel: end the job and report its end;
+    lost: the lease is lost; end the job, and report nothing."""
 
     id: str
     answer: Literal["go_on", "cancel", "lost"]
 
 
 class BeatsOut(Out):
-    """One answer for each sign of life, in the order of the request."""
+    """One answer for each heartbeat, in the order of the request."""
 
     answers: list[BeatOut]
 
@@ -122,7 +123,7 @@ class SamplesIn(HolderIn):
 
 
 class ErrorIn(In):
-    """The reason of a failure."""
+    """The reason for a failure."""
 
     code: str = "error"
     description: str = ""
@@ -218,7 +219,8 @@ class ReportedOut(Out):
 
 
 class ReportsOut(Out):
-    """One answer for each report, in the order of the request; a refused one stops no other."""
+    """One answer for each report, in the order of the request; one that is refused does not
+    stop the others."""
 
     answers: list[ReportedOut]
 
@@ -338,7 +340,13 @@ _yield = _telling(lambda _: {"end": End(ending=Ending.YIELDED)})
 for _name, _body, _handler, _answers, _says in (
     ("claim", ClaimTaskIn, claim, out_type(Claimed), "Lease this task."),
     ("started", HolderIn, _started, StatusOut, "Report that the work has begun."),
-    ("heartbeat", BeatIn, heartbeat, BeatOut, "Extend the lease; 409 if it is lost."),
+    (
+        "heartbeat",
+        BeatIn,
+        heartbeat,
+        BeatOut,
+        "Extend the lease; the status is 409 if the lease is lost.",
+    ),
     ("outputs", MessagesIn, _outputs, StatusOut, "Report messages and outputs, numbered."),
     (
         "usage",

@@ -63,7 +63,7 @@ Texts = Annotated[tuple[Text, ...], msgspec.Meta(max_length=1_000)]
 
 
 class FileIn(In):
-    """A file that lies beside the definition, and is there for its jobs."""
+    """A file next to the definition; jobs can read it."""
 
     path: Path  # relative
     content: str = ""  # in base64
@@ -81,7 +81,7 @@ class DefinitionIn(In):
 
 
 class RunPointsIn(In):
-    """The points of a run, as it would be begun with."""
+    """The points with which a run would begin."""
 
     initial: Point = ""
     final: Point = ""
@@ -90,7 +90,7 @@ class RunPointsIn(In):
 
 
 class OptionsIn(RunPointsIn):
-    """The options of a run beside its definition; points are texts."""
+    """The options of a run; points are strings."""
 
     compat: Literal["", "cylc8"] = ""
     mode: Literal["", "live", "simulation", "dummy", "skip"] = ""
@@ -125,7 +125,7 @@ class RunIn(In):
 
 
 class CarryOnIn(In):
-    """The new options of a run that goes on; an option that is not given stays as it was."""
+    """The new options of a run that is resumed; an option that is not given is unchanged."""
 
     options: OptionsIn = msgspec.field(default_factory=OptionsIn)
 
@@ -246,7 +246,10 @@ def _definition_findings(form: RunIn) -> list[str]:
         )
     takes_parameters = form.definition is not None and form.definition.kind == SIP
     if form.version or (form.parameters and not takes_parameters):
-        found.append("version and parameters are only for registered workflows; leave them out")
+        found.append(
+            "version is only for registered workflows, and parameters only for these and for "
+            "SIP definitions; leave them out"
+        )
     return found
 
 

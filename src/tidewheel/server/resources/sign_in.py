@@ -130,7 +130,7 @@ def _redirect_uri(call: Call) -> str:
 @ROUTES.add(
     f"GET {CALLBACK_PATH}",
     _STRANGER,
-    "The page to which the provider sends a browser back.",
+    "The page to which the provider returns a browser.",
     str,
     root="",
     media_type="text/html",
@@ -144,7 +144,7 @@ async def callback(call: Call) -> object:
             "the answer came from another provider than that of this server; sign in again"
         )
     if "code" not in asked or "state" not in asked:
-        why = asked.get("error", "no code came")[:100]
+        why = asked.get("error", "it sent no code")[:100]
         raise NotAllowed(f"the provider did not sign you in: {why}")
     code, state = escape(asked["code"]), escape(asked["state"])
     page = plain_page(_CONTINUE.format(code=code, state=state))
@@ -154,7 +154,7 @@ async def callback(call: Call) -> object:
 @ROUTES.add(
     f"GET {SCRIPT_PATH}",
     _STRANGER,
-    "The script that presses the button of the page to which the provider sends a browser.",
+    "The script that presses Continue on the page to which the provider returns a browser.",
     str,
     root="",
     media_type="text/javascript",
@@ -169,7 +169,7 @@ def read_code(call: Call) -> tuple[str, str]:
     given = parse_qs(call.raw.decode("ascii", "replace"))
     code, state = given.get("code", []), given.get("state", [])
     if len(code) != 1 or len(state) != 1:
-        raise BadRequest(["code or state is missing: sign in once more, from /login"])
+        raise BadRequest(["code or state is missing: sign in again from /login"])
     return code[0], state[0]
 
 
@@ -190,9 +190,12 @@ async def finish(call: Call) -> object:
     call.authenticator.check_address(call.client)
     # These two are not counted as wrong: by a link anybody could have somebody else come here.
     if len(parts) != FLOW_PARTS or not hmac.compare_digest(parts[0].encode(), state.encode()):
-        raise NotAllowed("this sign-in was not started in this browser; sign in again")
+        raise NotAllowed(
+            "this sign-in was not started in this browser within the last ten minutes; sign in "
+            "again"
+        )
     if not call.provider.use_state(state):
-        raise NotAllowed("this sign-in was finished before; sign in again")
+        raise NotAllowed("this sign-in was already used; sign in again")
     proof = CodeProof(parts[2], _redirect_uri(call), parts[1])
     lasts = call.provider.settings.lasts_seconds
     try:
@@ -232,8 +235,9 @@ async def by_proxy(call: Call) -> object:
 
 
 class SignInOut(Out):
-    """Says how people sign in: whether in a browser, and for a command line at which provider
-    and whether by a device's code; null where they cannot."""
+    """Says how people sign in. `browser`: a browser can sign in. `device`: a command line can
+    sign in with a device code (RFC 8628). The other fields are what a command line needs to
+    sign in at the provider; null: there is no provider."""
 
     browser: bool
     issuer: str | None
@@ -255,7 +259,8 @@ class DeviceOut(Out):
 
 
 class SignedInIn(In):
-    """Holds what the provider gave: a device's code, or a code with what goes with it."""
+    """Holds what the provider gave: ``device_code``, or ``code``; with ``code`` also the
+    verifier, the redirect_uri and the nonce with which it was requested."""
 
     device_code: Annotated[str, msgspec.Meta(max_length=CODE_LENGTH_MAX)] | None = None
     code: Annotated[str, msgspec.Meta(max_length=CODE_LENGTH_MAX)] | None = None
@@ -267,7 +272,8 @@ class SignedInIn(In):
 SignedInOut = answer(
     "SignedInOut",
     "A token for the person who signed in, shown only once; null while the provider still "
-    "waits for the person; ``waits`` is then the provider's word for this.",
+    "waits for the person; ``waits`` is then the provider's error, such as "
+    "authorization_pending.",
     token=str | None,
     stored=TokenView | None,
     waits=str | None,
@@ -294,7 +300,7 @@ async def ways(call: Call) -> object:
 @ROUTES.add(
     "POST /sign-in/device",
     _STRANGER,
-    "Begin to sign in by a device's code (RFC 8628).",
+    "Begin to sign in with a device code (RFC 8628).",
     DeviceOut,
     audited=False,  # nobody is known yet, and nothing is changed here
     **_LIMITS,

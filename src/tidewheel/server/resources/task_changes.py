@@ -51,7 +51,7 @@ CANCELLERS = (Scope.SUBMIT, Scope.OPERATE)
 
 
 class ContinuationsIn(In):
-    """The tasks that shall, or shall no longer, wait for this one."""
+    """The tasks that wait, or no longer wait, for this one."""
 
     values: Ids
 
@@ -131,7 +131,7 @@ for _word, _method, _says in (
 
 
 class CancelIn(In):
-    """Either ids, or a filter; one that names nothing needs ``all``."""
+    """Either ids or a filter; an empty filter selects every task, and needs ``all``."""
 
     ids: Annotated[list[str], msgspec.Meta(max_length=10_000)] | None = None
     filter: FilterIn | None = None
@@ -321,7 +321,7 @@ def _wanted(word: str) -> Status:
 @ROUTES.add(
     "PATCH /tasks/{id}",
     Needs((*CANCELLERS, Scope.WORKER), queue_of_task, narrow=scopes_for_patch),
-    "Change a task that waits, or ask for a state as Banyan does.",
+    "Change the fields of a task that waits, or change its state as in Banyan.",
     out_type(Task),
     body=TaskPatch,
 )
@@ -349,7 +349,9 @@ async def _transition(call: Call, task: Task, form: TaskPatch) -> None:
             await _cancel_or_confirm(call, task, form)
         case Status.RUNNING:
             if (worker := form.info.worker) is None:
-                raise BadRequest(["execution_info.worker is missing: who claims it?"])
+                raise BadRequest(
+                    ["execution_info.worker is missing: give the id of the worker"]
+                )
             await call.store.claim_by_id(task.id, await call.require_worker(worker))
         case Status.SUCCEEDED | Status.FAILED:
             holder = await live_holder(call, form.info.worker, form.attempt)
@@ -375,7 +377,9 @@ def _end(form: TaskPatch) -> End:
     assert form.word is not None
     exit_status = form.info.exit_status
     if form.word == "terminated" and exit_status is None:
-        raise BadRequest(["execution_info.exit_status is missing: how did it end?"])
+        raise BadRequest(
+            ["execution_info.exit_status is missing: give the exit status of the job"]
+        )
     failed = (
         exit_status != 0 if exit_status is not None else _wanted(form.word) is Status.FAILED
     )
@@ -386,6 +390,10 @@ def _end(form: TaskPatch) -> End:
 
 def _failure(form: TaskPatch, code: str) -> End:
     exit_status = form.info.exit_status
-    words = "it ended" if exit_status is None else f"it ended with exit status {exit_status}"
+    words = (
+        "it ended without an exit status"
+        if exit_status is None
+        else f"it ended with exit status {exit_status}"
+    )
     error = TaskError(code=code, description=words)
     return End(ending=Ending.FAILED, error=error, exit_status=exit_status)

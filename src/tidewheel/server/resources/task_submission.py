@@ -323,7 +323,7 @@ def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
         run = run_named_by(task.id)
         if run is not None and not call.covers(run_name(run)):
             raise NotAllowed(
-                f"{task.id!r} is the form of an id of a job of run {run!r}, and this token is "
+                f"{task.id!r} has the form of an id of a job of run {run!r}, and this token is "
                 "not for that run; choose another id, or leave it out"
             )
 

@@ -48,10 +48,10 @@ ROUTES = RouteList()
 
 
 class TokenIn(In):
-    """A token to be made, for what the patterns in ``names`` cover; an admin's is for
-    everything.
+    """A token to be made. It is valid for the names that match ``names``; with scope admin
+    and without ``names`` it is valid for everything.
 
-    ``queues`` and ``workflows`` are the words of earlier versions for some of the names."""
+    ``queues`` and ``workflows`` are what earlier versions sent instead of ``names``."""
 
     name: str
     scopes: Annotated[list[Scope], msgspec.Meta(min_length=1)]
@@ -133,7 +133,7 @@ def _edges(verb: str, words: tuple[str, str]) -> dict[str, Deed]:
 _OF_RUNS = {
     **{row.name: Deed(row.wish, row.done, row.whom, row.unnamed) for row in TABLE},
     "carry-on": Deed("resume", "resumed", "{run}"),
-    "definitions": Deed("bring a new definition for", "brought a new definition for", "{run}"),
+    "definitions": Deed("store a new definition for", "stored a new definition for", "{run}"),
 }
 
 DEEDS: dict[str, Deed] = {
@@ -144,12 +144,14 @@ DEEDS: dict[str, Deed] = {
     f"POST {API}/tasks/{{id}}/cancel": Deed("cancel", "cancelled", "task {id}"),
     f"PATCH {API}/tasks/{{id}}": Deed("change", "changed", "task {id}"),
     **_edges("add_continuation", ("add continuations to", "added continuations to")),
-    **_edges("remove_continuation", ("take continuations from", "took continuations from")),
+    **_edges(
+        "remove_continuation", ("remove continuations from", "removed continuations from")
+    ),
     f"PATCH {API}/queues/{{queue}}": Deed("change", "changed", "the queue {queue}"),
     f"POST {API}/queues/{{queue}}/pause": Deed("pause", "paused", "the queue {queue}"),
     f"POST {API}/queues/{{queue}}/resume": Deed("resume", "resumed", "the queue {queue}"),
-    f"POST {API}/workers": Deed("sign on", "signed on", "the worker {what}", ""),
-    f"POST {API}/workers/{{id}}/stop": Deed("sign off", "signed off", "the worker {id}"),
+    f"POST {API}/workers": Deed("register", "registered", "the worker {what}", ""),
+    f"POST {API}/workers/{{id}}/stop": Deed("unregister", "unregistered", "the worker {id}"),
     f"POST {API}/runs": Deed("begin", "began", unnamed="a run"),
     **{f"POST {_RUN}/{verb}": deed for verb, deed in _OF_RUNS.items()},
     f"DELETE {_RUN}": Deed("delete", "deleted", "the run {run}"),
@@ -177,7 +179,7 @@ DEEDS: dict[str, Deed] = {
     f"POST {API}/login-links": Deed("make", "made", "a link to log in with"),
     "POST /login": Deed("log in", "logged in", ""),
     "POST /login/oidc": Deed("sign in", "signed in", ""),
-    "POST /login/proxy": Deed("sign in", "signed in", "by the proxy"),
+    "POST /login/proxy": Deed("sign in", "signed in", "through the proxy"),
     f"POST {API}/sign-in/token": Deed("sign in", "signed in", "at a command line"),
     f"POST {API}/logout": Deed("log out", "logged out", ""),
     f"POST {API}/sessions/{{number}}/end": Deed("end", "ended", "session {number}"),
@@ -377,7 +379,7 @@ def read_form(call: Call) -> str:
     """Returns the login code that the login page sends; raises BadRequest without one."""
     given = parse_qs(call.raw.decode("ascii", "replace")).get("code", [])
     if len(given) != 1:
-        raise BadRequest(["code is missing: open the link once more"])
+        raise BadRequest(["code is missing: open the link again"])
     return given[0]
 
 

@@ -81,7 +81,7 @@ async def ready(call: Call) -> object:
 @ROUTES.add(
     "GET /metrics",
     READS,
-    "Figures for Prometheus: queues, workers, runs, database, requests.",
+    "Metrics for Prometheus: queues, workers, runs, database, requests.",
     str,
     root="",
     media_type="text/plain",

@@ -113,8 +113,8 @@ class RegisterQuery(In):
 
 
 class GraphIn(In):
-    """The points, as `tidewheel graph` takes them, and the parameters of a request; with
-    `options` what a run with these points would go through."""
+    """The points, as `tidewheel graph` takes them, and the parameters of a request. With
+    `options`, the answer also counts the points and tasks of a run with these options."""
 
     parameters: Parameters | None = None
     start: Point = ""
@@ -224,7 +224,7 @@ Version = str | float
 
 
 class WorkflowIn(In):
-    """A registered workflow, and what it is given."""
+    """A registered workflow and its parameters."""
 
     id: BlockName
     version: Version = ""  # else the highest
@@ -232,7 +232,7 @@ class WorkflowIn(In):
 
 
 class DependencyIn(In):
-    """The dependency on another block, and what must have become of it."""
+    """The dependency on another block, and the condition that it must meet."""
 
     type: Literal["processing_block"]
     value: BlockName
@@ -254,7 +254,8 @@ class BlockIn(In):
 class SbiIn(In):
     """A scheduling block instance: SBI-<date>-<project>-<anything>.
 
-    For documentation: the text is read as a file would be, with every finding and its line.
+    This type only documents the body. The body is read like a file: the answer lists every
+    finding with its line.
     """
 
     id: BlockName
@@ -274,7 +275,7 @@ class SbiQuery(In):
 
 
 class ObjectIn(In):
-    """An object that is there from now on, and what is known of it."""
+    """An object that is present from now on, and facts about it."""
 
     name: BlockName
     facts: dict[str, Any] = msgspec.field(default_factory=dict)

@@ -258,7 +258,7 @@ class BlockService:
                 run = await self._store.run(number)
             else:
                 return True
-        raise Declined(f"{run.name} changes its scheduler all the time; try again")
+        raise Declined(f"the scheduler of {run.name} keeps changing; try again")
 
     async def _tell(self, run: RunView, said: str, who: str) -> None:
         """Has the scheduler of a run abort it. If that has died, it is not awaited for longer

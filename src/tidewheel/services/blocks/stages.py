@@ -160,7 +160,7 @@ class _StagePage:
         name = object_name(looked, key)
         if name is not None:
             posted = one.state == SUCCEEDED
-            return [] if posted else [f"it was not posted yet: {how_posted(looked, name)}"]
+            return [] if posted else [f"it has not been posted yet: {how_posted(looked, name)}"]
         self._asked_count += 1
         if self._asked_count > ASKED_MAX:
             return [reason_text(reason) for reason in task_reasons(looked, key)]
@@ -210,7 +210,7 @@ class _StagePage:
             "stage": name.partition("<")[0],
             "status": self._folded_status(each, size),
             "state": state,
-            "remarks": remarks if size else ["of no elements"] if size == 0 else [],
+            "remarks": remarks if size else ["its list has no elements"] if size == 0 else [],
             "submit": 0,
             "started_at": time_text(min(begun)) if begun else None,
             "ended_at": time_text(max(ended)) if ended and is_over else None,

@@ -78,7 +78,7 @@ def warn_of_scripts(validation: Validation) -> None:
                 "script-syntax",
                 f"stage {stage}: bash cannot read the script: {problem.words}",
                 "the stage would fail before its first command; check that quotes, brackets, "
-                "here-documents, if … fi and do … done are closed, here or before",
+                "here-documents, if … fi and do … done are closed, here or in an earlier line",
                 Position(script.path, problem.line),
             )
 
@@ -209,7 +209,7 @@ def _note_swarm(
     elif not stage.is_for_swarm:
         hint = f"only a Swarm has {made_by_swarm(rendered.document)}"
     if labels := stage.node_labels:
-        hint = f"nodes of that Swarm have the label {', '.join(labels)}; {hint}"
+        hint = f"nodes of that Swarm must have the label {', '.join(labels)}; {hint}"
     findings.note(WORKER_NEEDS, seen, hint, place)
 
 

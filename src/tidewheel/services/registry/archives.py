@@ -191,9 +191,9 @@ def _tar_entry(member: tarfile.TarInfo) -> ArchiveEntry:
     elif member.ischr() or member.isblk() or member.isfifo():
         problem = "a device or a pipe"
     elif not member.isdir() and (not member.isreg() or member.issparse()):
-        problem = "no regular file"
+        problem = "not a regular file"
     elif member.size < 0:
-        problem = "shorter than nothing"
+        problem = "an entry with a negative size"
     path = member.name.removeprefix("./")  # which `tar` writes before it
     return ArchiveEntry(path, member.size, member.mode, problem, member.isdir())
 
