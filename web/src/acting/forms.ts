@@ -30,7 +30,7 @@ export const FORMS: readonly [CommandForm, ...CommandForm[]] = [
   { id: "release everything", verb: "release", title: "Release everything", says: "Release every held task, and hold no later tasks.", fields: [], given: { everything: true } },
   { id: "kill", verb: "kill", title: "Kill", says: "End the jobs of active tasks. These tasks fail without retries and are held.", fields: [ids] },
   { id: "poll", verb: "poll", title: "Poll", says: "Check on the jobs of tasks now.", fields: [ids] },
-  { id: "remove", verb: "remove", title: "Remove", says: "Take tasks out of the pool. Tasks that need a removed task are lost.", fields: [ids] },
+  { id: "remove", verb: "remove", title: "Remove", says: "Take tasks out of the pool; if a task is not in the pool, forget that it ran. Tasks that need a removed task are lost.", fields: [ids] },
   { id: "stop at", verb: "stop", title: "Stop at a point", says: "Continue until all tasks up to this point are done, then stop.", fields: [{ name: "at_point", label: "Point", example: "3", kind: "text", required: true }] },
   { id: "stop after", verb: "stop", title: "Stop after a task", says: "Continue until this task has ended, then stop.", fields: [{ name: "after_task", label: "Task", example: "3/model", kind: "text", required: true }] },
   {

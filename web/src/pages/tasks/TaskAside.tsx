@@ -75,7 +75,7 @@ function Verbs({ task, isJob, select }: { task: StoredTask; isJob: boolean; sele
       {!isJob && isOver(task) && submits && <Button onClick={() => setAsking("again")}>Submit again</Button>}
       {asking === "cancel" && (
         <Confirm title={`Cancel ${task.id}`} button="Cancel the task" danger stale={["store"]} onClose={close} act={() => post(`/tasks/${inPath(task.id)}/cancel`)}>
-          <p>{task.status === "running" ? "Its job is told to end." : "It will not run."} Tasks that need it will not run either.</p>
+          <p>{task.status === "running" || task.status === "cancelling" ? "Its job is told to end." : "It will not run."} Tasks that need it will not run either.</p>
         </Confirm>
       )}
       {asking === "again" && <ResubmitDialog ids={[task.id]} onClose={close} onDone={(told) => select(told[0]?.id ?? task.id)} />}
