@@ -13,7 +13,7 @@ import { submitsOf, tellOutcome } from "./outcome";
 import { Bounds, isReflow } from "./Bounds";
 import { Consequences } from "./Consequences";
 import { useGiving, useTried } from "./tried";
-import { actionText, verbOf } from "./verbs";
+import { actionText, saysOf, verbOf } from "./verbs";
 import "./acting.css";
 
 interface Props {
@@ -51,7 +51,7 @@ export function ActionDialog({ run, action, docked, onChange, onClose, onDone }:
   return (
     <Frame title={actionText(action)} onClose={onClose} onConfirm={give}>
       <h2>{actionText(action)}</h2>
-      <p className="muted">{verb.says} <span className="faint">Run {run}.</span></p>
+      <p className="muted">{saysOf(action)} <span className="faint">Run {run}.</span></p>
       <Choices action={action} docked={docked} onChange={onChange} />
       {ended !== null && action.verb !== "run" && <p><b>Reopens the run</b>, which is {ended}.</p>}
       {tried.isLoading && <Loading what="what would happen" />}
@@ -170,7 +170,7 @@ function FlowChoice({ action, onChange }: { action: Action; onChange: (action: A
   return (
     <fieldset className="choices">
       <legend>What follows</legend>
-      {[["", isOfStages() ? "as usual: the stages that wait for it follow; if it has run already, only this stage runs" : "as usual: later tasks follow in its flows; if it has run already, only this task runs"], ["new", `everything after it runs again${isOfStages() ? "" : " (a new flow)"}`], ["none", `nothing: only this ${isOfStages() ? "stage" : "task"} runs`], ...flowsOfRun(action.flow).map((one) => [String(one), `everything after it runs in flow ${one}`])].map(([flow = "", says]) => (
+      {[["", isOfStages() ? "as usual: the stages that wait for it follow; if it is complete already, only this stage runs" : "as usual: later tasks follow in its flows; if it is complete already, only this task runs"], ["new", `everything after it runs again${isOfStages() ? "" : " (a new flow)"}`], ["none", `nothing: only this ${isOfStages() ? "stage" : "task"} runs`], ...flowsOfRun(action.flow).map((one) => [String(one), `everything after it runs in flow ${one}`])].map(([flow = "", says]) => (
         <label key={flow}><input type="radio" name="flow" checked={(action.flow ?? "") === flow} onChange={() => onChange(inFlow(action, flow))} /> {says}</label>
       ))}
     </fieldset>

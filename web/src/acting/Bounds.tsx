@@ -28,7 +28,7 @@ export function Bounds({ action, docked, onChange }: { action: Action; docked: b
   return (
     <fieldset className="choices">
       <legend>How far</legend>
-      {docked && <p className="muted small">In the graph, click the tasks after which the flow shall end, or the name of the last point.</p>}
+      {docked && <p className="muted small">In the graph, click the tasks after which the flow should end, or the name of the last point.</p>}
       <label className="bound-point">until point <input className="input" placeholder="the end" value={untilPoint(action)} onChange={(event) => onChange(withPoint({ ...action, until: "" }, event.target.value.trim()))} /></label>
       <form
         className="bound-point"

@@ -19,19 +19,19 @@ export interface CommandForm {
 }
 
 const ids: Field = { name: "ids", label: "Tasks", example: "3/model, */post*, MODELS:failed", kind: "list", required: true };
-const beyond: Field = { name: "all_at_point", label: "also tasks of these points that are not in the pool", example: "", kind: "tick" };
+const beyond: Field = { name: "all_at_point", label: "also tasks that are outside the pool", example: "", kind: "tick" };
 
 export const FORMS: readonly [CommandForm, ...CommandForm[]] = [
   { id: "trigger", verb: "trigger", title: "Trigger", says: "Run tasks now, whatever they wait for.", fields: [ids, beyond] },
   { id: "set", verb: "set", title: "Set outputs", says: "Complete outputs by hand, as if the tasks had run.", fields: [ids, beyond] },
-  { id: "hold", verb: "hold", title: "Hold", says: "Keep tasks from being submitted, also tasks that come later.", fields: [ids] },
+  { id: "hold", verb: "hold", title: "Hold", says: "Keep tasks from being submitted, even tasks that do not exist yet.", fields: [ids] },
   { id: "hold after", verb: "hold", title: "Hold after a point", says: "Keep everything beyond this point from being submitted.", fields: [{ name: "after", label: "Point", example: "3", kind: "text", required: true }] },
   { id: "release", verb: "release", title: "Release", says: "Let held tasks run.", fields: [ids] },
   { id: "release everything", verb: "release", title: "Release everything", says: "Release every held task, and hold no later tasks.", fields: [], given: { everything: true } },
-  { id: "kill", verb: "kill", title: "Kill", says: "End the jobs of tasks.", fields: [ids] },
+  { id: "kill", verb: "kill", title: "Kill", says: "End the jobs of active tasks. These tasks fail without retries and are held.", fields: [ids] },
   { id: "poll", verb: "poll", title: "Poll", says: "Check on the jobs of tasks now.", fields: [ids] },
-  { id: "remove", verb: "remove", title: "Remove", says: "Take tasks out of their flows.", fields: [ids] },
-  { id: "stop at", verb: "stop", title: "Stop at a point", says: "Continue until all tasks at this point are done, then stop.", fields: [{ name: "at_point", label: "Point", example: "3", kind: "text", required: true }] },
+  { id: "remove", verb: "remove", title: "Remove", says: "Take tasks out of the pool; if a task is not in the pool, forget that it ran. Tasks that need a removed task are lost.", fields: [ids] },
+  { id: "stop at", verb: "stop", title: "Stop at a point", says: "Continue until all tasks up to this point are done, then stop.", fields: [{ name: "at_point", label: "Point", example: "3", kind: "text", required: true }] },
   { id: "stop after", verb: "stop", title: "Stop after a task", says: "Continue until this task has ended, then stop.", fields: [{ name: "after_task", label: "Task", example: "3/model", kind: "text", required: true }] },
   {
     id: "ext-trigger", verb: "ext-trigger", title: "Report an outside event", says: "The message goes to the oldest task that waits for it.",

@@ -10,7 +10,7 @@ import { actionText } from "./verbs";
 const FOLLOWED_MAX_MS = 30 * 60_000; // by then nobody waits for the message any more
 const OVER = ["succeeded", "failed", "submit-failed", "expired", "ended", "removed"];
 const BAD = ["failed", "submit-failed"];
-const DEEDS: Readonly<Record<string, string>> = { trigger: "triggered", set: "set", hold: "held", release: "released", remove: "removed", kill: "told to end", poll: "polled" };
+const DEEDS: Readonly<Record<string, string>> = { trigger: "triggered", set: "updated", hold: "held", release: "released", remove: "removed", kill: "told to end", poll: "polled" };
 
 export type Submits = ReadonlyMap<string, Pick<TaskRow, "submit" | "state">>;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { actionFor, actionText, TASK_VERBS } from "./verbs";
+import { actionFor, actionText, saysOf, TASK_VERBS } from "./verbs";
 
 test.each([
   [{ verb: "trigger", ids: ["1/a"] }, "Trigger 1/a"],
@@ -16,6 +16,14 @@ test.each([
   [{ verb: "stop", at_point: "3" }, "Stop at 3"],
 ])("%o is said so", (action, text) => {
   expect(actionText(action)).toBe(text);
+});
+
+test.each([
+  [{ verb: "stop" }, "Nothing more is submitted, and the run stops. It can be continued later."],
+  [{ verb: "stop", at_point: "3" }, "Continue until all tasks up to this point are done, then stop."],
+  [{ verb: "set", ids: ["1/b"], prerequisites: ["1/a:succeeded"] }, "These prerequisites count as met."],
+])("%o says what it does", (action, text) => {
+  expect(saysOf(action)).toBe(text);
 });
 
 test("a job that runs can be killed, one that waits cannot", () => {

@@ -19,9 +19,9 @@ export const TASK_VERBS: readonly Verb[] = [
   { verb: "set", button: "Set outputs", says: "Complete its outputs by hand, as if it had run.", fits: (row) => row.state !== "succeeded" },
   { verb: "hold", button: "Hold", says: "Keep it from being submitted.", fits: (row) => !row.remarks.includes("held") && !isActive(row) },
   { verb: "release", button: "Release", says: "Allow it to run.", fits: (row) => row.remarks.includes("held") },
-  { verb: "kill", button: "Kill", says: "End its job.", danger: true, fits: isActive },
+  { verb: "kill", button: "Kill", says: "End its job. The task fails without retries and is held.", danger: true, fits: isActive },
   { verb: "poll", button: "Poll", says: "Check on its job now.", fits: isActive },
-  { verb: "remove", button: "Remove", says: "Take it out of its flows.", danger: true, fits: (row) => row.in_pool },
+  { verb: "remove", button: "Remove", says: "Take it out of the pool. Tasks that need it are lost.", danger: true, fits: (row) => row.in_pool },
 ];
 
 /** These reopen a run that has ended; every other verb needs one that is driven. */
@@ -57,6 +57,16 @@ const OTHER_VERBS: readonly Verb[] = [
 export function verbOf(name: string): Verb {
   const found = [...TASK_VERBS, ...RUN_VERBS].find((one) => one.verb === name) ?? OTHER_VERBS.find((one) => one.verb === name);
   return found ?? { verb: name, button: name, says: "" };
+}
+
+/** Of what a command does, in one sentence: a verb with other fields may do something else. */
+export function saysOf(action: Action): string {
+  if (typeof action.after === "string") return "Keep everything beyond this point from being submitted.";
+  if (action.everything === true) return "Release every held task, and hold no later tasks.";
+  if (typeof action.at_point === "string") return "Continue until all tasks up to this point are done, then stop.";
+  if (typeof action.after_task === "string") return "Continue until this task has ended, then stop.";
+  if (action.prerequisites?.length) return "These prerequisites count as met.";
+  return verbOf(action.verb).says;
 }
 
 /** Of commands that are about more than tasks with names; null of others. */

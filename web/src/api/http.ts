@@ -1,7 +1,7 @@
 /** Requests to the server that sent this page; whatever goes wrong is a Problem with words. */
 
 const API = "/api/v1";
-const AWAY = "The server does not answer. This page tries again by itself.";
+const AWAY = "The server does not answer. Check that it is running, then try again.";
 // Nothing that changes something is asked for twice.
 const UNKNOWN = "The server did not answer, so it is not known whether the action was carried out. Check what has changed before you try again.";
 

@@ -66,11 +66,11 @@ export function NotificationsPage() {
     <div className="plain-page">
       <div className="page-head">
         <h1>Notifications</h1>
-        {(data.rules.length > 0 || data.sender !== null) && <span className={data.sender === null ? "chip alarm" : "chip good"}>{data.sender === null ? "nothing is sent: start a scheduler, which sends notifications" : `sent by ${plain(data.sender)}`}</span>}
+        {(data.rules.length > 0 || data.sender !== null) && <span className={data.sender === null ? "chip alarm" : "chip good"}>{data.sender === null ? "nothing is sent now: start tidewheel up, scheduler or server" : `sent by ${plain(data.sender)}`}</span>}
         {data.rules.length > 1 && <Button className="to-end" disabled={testing.isPending} onClick={() => testing.mutate(null)}>Test all</Button>}
       </div>
       {data.findings.length > 0 && <div className="failure" role="alert"><p>The file has mistakes; rules with mistakes send nothing.</p><ul>{data.findings.map((one) => <li key={one}>{plain(one)}</li>)}</ul></div>}
-      {data.rules.length === 0 && <Empty title="No notifications">Write rules into <code>{plain(data.file)}</code> on the server; changes of the file take effect without a restart. A rule for stalls and failures: <pre>{EXAMPLE}</pre> Read more in the documentation: <a href="/docs/">notifications</a>.</Empty>}
+      {data.rules.length === 0 && <Empty title="No notifications">Write rules into <code>{plain(data.file)}</code> on the server; changes to the file take effect without a restart. A rule for stalls and failures: <pre>{EXAMPLE}</pre> Read more in the documentation: <a href="/docs/">notifications</a>.</Empty>}
       {testing.error !== null && <Failure error={testing.error} />}
       <ul className="workflow-list">
         {data.rules.map((rule) => (
@@ -83,10 +83,10 @@ export function NotificationsPage() {
           </li>
         ))}
       </ul>
-      {data.rules.length > 0 && <p className="muted">From <code>{plain(data.file)}</code>. The file is read again when it changes.</p>}
+      {data.rules.length > 0 && <p className="muted">These rules are in <code>{plain(data.file)}</code>. The file is read again when it changes.</p>}
       <div className="workflow-parts">
         <Messages title="Waiting to be sent" messages={data.waiting.map((one) => ({ ...one, when: <>{one.tries > 0 ? `tried ${one.tries === 1 ? "once" : `${one.tries} times`}, again` : "due"} <Due at={one.due_at} /></> }))} />
-        <Messages title="Sent and given up" messages={data.ended.map((one) => ({ ...one, when: <>{one.outcome} <Ago at={one.at} /></> }))} />
+        <Messages title="Sent, given up or dropped" messages={data.ended.map((one) => ({ ...one, when: <>{one.outcome} <Ago at={one.at} /></> }))} />
       </div>
     </div>
   );

@@ -16,7 +16,7 @@ export function LoggedOut({ before }: { before: boolean }) {
         <h1>{before ? "Your session has ended" : "Log in to tidewheel"}</h1>
         <p>
           {before
-            ? "A session lasts twelve hours, and ends earlier if its token ends. Nothing was lost: all data is on the server."
+            ? "A session ends after a fixed time (twelve hours after a login link), and earlier if its token expires or is revoked. Nothing was lost: all data is on the server."
             : "Open this page with a login link. The link is for a single use, and expires after five minutes."}
         </p>
         {byName && <p><a href="/login">Sign in by name</a></p>}

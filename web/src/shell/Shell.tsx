@@ -162,7 +162,7 @@ function Who() {
       <div className="who-menu card">
         <p>You are <b>{data.name}</b> and may: {may}.</p>
         <p className="muted">Times are in the time zone {timeZone()}; hover over a time to see it in UTC.</p>
-        <p><a href="/docs/">Documentation</a> · <a href="/api/v1/docs">REST API</a> · <a href="/status">plain page</a></p>
+        <p><a href="/docs/">Documentation</a> · <a href="/api/v1/docs">REST API</a> · <a href="/status">page without JavaScript</a></p>
         <div className="who-buttons"><Button onClick={toggleTheme}>Dark or light</Button><Button onClick={leave}>Log out</Button></div>
       </div>
     </details>

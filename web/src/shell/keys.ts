@@ -40,7 +40,7 @@ export const KEY_GROUPS: readonly KeyGroup[] = [
       { id: "hold", keys: "h", says: "Hold or release", verbs: ["release", "hold"] },
       { id: "kill", keys: "k", says: "Kill its job", verbs: ["kill"] },
       { id: "set", keys: "o", says: "Set outputs", verbs: ["set"] },
-      { id: "command", keys: "c", says: "Command … for it" },
+      { id: "command", keys: "c", says: "Any other command" },
       { id: "why", keys: "w", says: "Why it does not run: go to its panel" },
       { id: "log", keys: "l", says: "Show its log" },
     ],

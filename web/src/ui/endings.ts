@@ -8,7 +8,7 @@ interface Ending {
 /** The good ones first. */
 const ENDINGS: Record<string, Ending> = {
   succeed: { word: "succeeded", status: "succeeded" },
-  retry: { word: "failed, will be retried", status: "failed" },
+  retry: { word: "failed, retries left", status: "failed" },
   fail: { word: "failed", status: "failed" },
   abort: { word: "failed, no retry allowed", status: "failed" },
   time_out: { word: "ran too long", status: "failed" },

@@ -12,17 +12,17 @@ const UNKNOWN: Look = { colour: "#8a8f98", shape: "·" };
 
 /** What states and remarks mean, for whoever meets them for the first time. */
 export const STATE_SAYS: Readonly<Record<string, string>> = {
-  waiting: "It waits for other tasks, until a certain time, or until a limit allows it to run",
-  ready: "It is about to be submitted",
-  preparing: "Its job is being prepared",
-  submitted: "Its job waits for a worker",
+  waiting: "It is in the pool, but not ready: it waits for other tasks, or for the reason beside its state",
+  ready: "It waits for a free place in its limit group, or until the run is resumed",
+  preparing: "Its job waits for a worker, or its worker is starting it",
+  submitted: "Its worker has submitted the job, but the job has not started",
   "submit-failed": "Its job could not be submitted",
   expired: "Its expiry time passed before it could run",
   ended: "It ran alone, in no flow",
   lost: "It will not run: something that it needs failed",
   "not taken": "It will not run: the graph took another branch",
   removed: "An operator or a suicide arrow of the graph removed it",
-  future: "Its cycle point has not been reached yet",
+  future: "It is in the graph, but not in the pool yet",
   incomplete: "It ended without the outputs that the graph requires: it stays until an operator acts",
   blocked: "It can only run if an operator repairs a task at another point",
   held: "An operator holds it: it is not submitted until it is released",

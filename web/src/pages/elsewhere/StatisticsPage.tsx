@@ -70,7 +70,7 @@ function QuantileCard({ title, of, text }: { title: string; of: Quantiles | null
     <div className="figure-card card">
       <h2>{title}</h2>
       <p className="big-figure">{text(of.p50)} <span className="muted small">median</span></p>
-      <dl className="quantiles">{([["p90", of.p90, "90 % are at or below this value"], ["p99", of.p99, "99 % are at or below this value"], ["most", of.max, ""], ["mean", of.mean, ""]] as const).map(([name, value, says]) => <div key={name} title={says}><dt>{name}</dt><dd>{text(value)}</dd></div>)}</dl>
+      <dl className="quantiles">{([["p90", of.p90, "90 % are at or below this value"], ["p99", of.p99, "99 % are at or below this value"], ["maximum", of.max, ""], ["mean", of.mean, ""]] as const).map(([name, value, says]) => <div key={name} title={says}><dt>{name}</dt><dd>{text(value)}</dd></div>)}</dl>
     </div>
   );
 }

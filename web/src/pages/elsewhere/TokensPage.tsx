@@ -54,7 +54,7 @@ function Tokens() {
                 <td>{token.names.join(", ")}</td>
                 <td><Ago at={token.created_at} /></td>
                 <td>{token.used_at === null ? "never" : <Ago at={token.used_at} />}</td>
-                <td>{tokenWord(token, now) === "revoked" ? "revoked" : token.expires_at === null ? "it is revoked" : <At at={token.expires_at} />}</td>
+                <td>{tokenWord(token, now) === "revoked" ? "revoked" : token.expires_at === null ? "no end" : <At at={token.expires_at} />}</td>
                 <td className="row-buttons">{tokenWord(token, now) === "good" && <Button look="risky" onClick={() => setRevoked(token)}>Revoke</Button>}</td>
               </tr>
             ))}
@@ -65,7 +65,7 @@ function Tokens() {
       {making && <NewToken onClose={() => setMaking(false)} />}
       {revoked && (
         <Confirm title={`Revoke ${revoked.name}`} button="Revoke" danger stale={["store", "tokens"]} onClose={() => setRevoked(null)} act={() => post(`/tokens/${revoked.number}/revoke`)}>
-          <p>From the next second on, the server refuses requests with token {revoked.number}, and every session and link that was made with it. This cannot be undone.</p>
+          <p>After at most a second, the server refuses requests with token {revoked.number}, and with every session and link that was made with it. This cannot be undone.</p>
         </Confirm>
       )}
     </div>
@@ -117,7 +117,7 @@ function Shown({ name, token, onClose }: { name: string; token: string; onClose:
       <h2>Token {name}</h2>
       <p>The token is shown only once: the server keeps only its hash.</p>
       <pre className="token-text" aria-label="The token">{token}</pre>
-      <p className="muted">Use it as <code>TIDEWHEEL_TOKEN</code> beside <code>TIDEWHEEL_SERVER={location.origin}</code>.</p>
+      <p className="muted">To use it, set <code>TIDEWHEEL_TOKEN</code> to this text, and <code>TIDEWHEEL_SERVER={location.origin}</code>.</p>
       <div className="dialog-foot"><Button onClick={copy}>Copy</Button><Button look="primary" onClick={onClose}>I have saved it</Button></div>
     </Dialog>
   );

@@ -3,7 +3,7 @@ import type { TokenFacts } from "../../api/storeTypes";
 import type { Scope } from "../../api/types";
 
 export const SCOPES: readonly [Scope, string][] = [
-  ["read", "look"],
+  ["read", "see tasks, runs, queues and logs"],
   ["submit", "submit tasks and start runs"],
   ["operate", "act on tasks, runs and queues"],
   ["worker", "take tasks and report on them"],

@@ -2,5 +2,5 @@
 import { Ago } from "../../ui/time";
 
 export function StallAge({ status, since }: { status: string; since: string }) {
-  return <span className="stall-age">{status === "error" ? "failed" : status} <Ago at={since} />, since <time dateTime={since}>{since.slice(11, 16)}Z</time></span>;
+  return <span className="stall-age">{status === "error" ? "failed" : status} <Ago at={since} />, at <time dateTime={since}>{since.slice(11, 16)}Z</time></span>;
 }

@@ -99,7 +99,7 @@ function Abort({ block, onClose }: { block: BlockDocument; onClose: () => void }
   const open = stages.filter((one) => ["waiting", "ready"].includes(one.state) || one.status === "waiting_for_resources").length;
   return (
     <Confirm title={`Abort ${block.id}`} button="Abort it" danger stale={["blocks"]} act={() => abortBlock(block.id, reason.trim())} onClose={onClose}>
-      <p>{active.length > 0 ? `${active.join(", ")} ${active.length === 1 ? "is" : "are"} ended now.` : "None of its stages is running now."} {open > 0 ? `${open} stage${open === 1 ? "" : "s"} that wait${open === 1 ? "s" : ""} will not begin.` : ""} Blocks that wait until this block starts or completes never begin; blocks that wait for its abort begin.</p>
+      <p>{active.length > 0 ? `${active.join(", ")} ${active.length === 1 ? "is" : "are"} running and will be ended at once.` : "None of its stages is running now."} {open > 0 ? `${open} stage${open === 1 ? "" : "s"} that wait${open === 1 ? "s" : ""} will not begin.` : ""} Blocks that wait for this block to start, complete or fail will never begin; blocks that wait for it to be aborted or finished will begin.</p>
       <label className="field"><span>Reason, which others can read</span><input className="input" maxLength={1000} value={reason} onChange={(event) => setReason(event.target.value)} /></label>
     </Confirm>
   );

@@ -88,7 +88,7 @@ function AbortInstance({ sbi, onClose }: { sbi: SbiFacts; onClose: () => void })
   };
   return (
     <Confirm title={`Abort ${sbi.id}`} button="Abort all its blocks" danger stale={["blocks"]} act={act} onClose={onClose}>
-      <p>Of its blocks: {countsOf(sbi)}. Blocks that have not ended are aborted for good: running stages are ended now, and no other stage begins.</p>
+      <p>Of its blocks: {countsOf(sbi)}. Blocks that have not ended are aborted for good: running stages are ended at once, and no other stage begins.</p>
       <label className="field"><span>Reason, which others can read</span><input className="input" maxLength={1000} value={reason} onChange={(event) => setReason(event.target.value)} /></label>
     </Confirm>
   );

@@ -31,7 +31,7 @@ export function RunHeader() {
       <div className="run-title">
         <Link to="/runs" className="muted" aria-label="All runs">Runs</Link>
         <span className="faint">/</span>
-        {facts?.parent && <><Link to="/runs/$run" params={{ run: facts.parent }} className="muted" aria-label="The run that has this run as a task">{facts.parent}</Link><span className="faint">/</span></>}
+        {facts?.parent && <><Link to="/runs/$run" params={{ run: facts.parent }} className="muted" aria-label="The run whose task started this run">{facts.parent}</Link><span className="faint">/</span></>}
         <h1>{run.name}</h1>
         <StateWord state={run.status} kind="runs" />
         <Link to="/definition" search={{ run: run.name }} className="muted" title="The definition of this run, its findings, and what each reload changed">definition</Link>

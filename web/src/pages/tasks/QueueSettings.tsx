@@ -60,7 +60,7 @@ export function QueueSettings({ queue: given, onClose }: { queue: QueueFacts | n
           ))}
           <Button look="quiet" onClick={() => setRows([...rows, NO_LIMIT])}>Add a key</Button>
         </fieldset>
-        <Flag label="Aging" says="A ready task gains 1 priority a second, so that no task waits for ever behind tasks of higher priority." is={flags.aging} onChange={(aging) => setFlags({ ...flags, aging })} />
+        <Flag label="Aging" says="The priority of a ready task rises by 1 every second, up to 255, so that it does not wait for ever behind tasks of higher priority." is={flags.aging} onChange={(aging) => setFlags({ ...flags, aging })} />
         <Flag label="Fair" says="Limit keys take turns, so that a key with many tasks does not delay the others." is={flags.fair} onChange={(fair) => setFlags({ ...flags, fair })} />
         <Field label="Lease in seconds" says="After this time without a heartbeat, the worker loses its task, and another worker gets it." value={lease} onChange={setLease} wrong={leaseWrong} />
         {saving.error !== null && <Failure error={saving.error} />}
@@ -76,9 +76,9 @@ export function QueueSettings({ queue: given, onClose }: { queue: QueueFacts | n
 function LimitRow({ row, wrong, change, use }: { row: LimitTexts; wrong: Partial<Record<keyof LimitTexts, string>>; change: (part: Partial<LimitTexts>) => void; use: string }) {
   return (
     <div className="limit-fields">
-      <Field label="At most at once" says={`Empty: no limit.${use}`} value={row.most} onChange={(most) => change({ most })} wrong={wrong.most ?? ""} />
-      <Field label="Starts" says="Empty: no limit." value={row.rate} onChange={(rate) => change({ rate })} wrong={wrong.rate ?? ""} />
-      <Field label="per seconds" value={row.seconds} onChange={(seconds) => change({ seconds })} wrong={wrong.seconds ?? ""} />
+      <Field label="Maximum at once" says={`Empty: no limit.${use}`} value={row.most} onChange={(most) => change({ most })} wrong={wrong.most ?? ""} />
+      <Field label="Maximum starts" says="Empty: no limit." value={row.rate} onChange={(rate) => change({ rate })} wrong={wrong.rate ?? ""} />
+      <Field label="in how many seconds" value={row.seconds} onChange={(seconds) => change({ seconds })} wrong={wrong.seconds ?? ""} />
     </div>
   );
 }

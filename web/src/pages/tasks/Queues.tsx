@@ -9,6 +9,7 @@ import type { QueueFacts } from "../../api/storeTypes";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Failure } from "../../ui/parts";
 import { StateIcon } from "../../ui/StateIcon";
+import { countText } from "../../ui/quantities";
 import { durationText } from "../../ui/time";
 import { isOver } from "../runOrder";
 import { QueueSettings } from "./QueueSettings";
@@ -19,6 +20,8 @@ const queueGlob = (glob: string): RegExp => new RegExp(`^${glob.replace(/[.+^${}
 
 type Deed = "pause" | "empty" | "resume" | "settings";
 type Asking = { what: Deed; queue: QueueFacts } | null;
+
+const CANCEL_MAX = 10_000;
 
 const running = (queue: QueueFacts): number => (queue.counts.running ?? 0) + (queue.counts.cancelling ?? 0);
 const waiting = (queue: QueueFacts): number => (queue.counts.waiting ?? 0) + (queue.counts.ready ?? 0);
@@ -112,10 +115,10 @@ function Asked({ asking, close }: { asking: NonNullable<Asking>; close: () => vo
   const props = { stale: ["store"], onClose: close };
   if (what === "settings") return <QueueSettings queue={queue} onClose={close} />;
   if (what === "empty") {
-    const cancel = () => post("/tasks/cancel", { filter: { queue: queue.queue, status: ["waiting", "ready"] }, count_max: 10_000 });
+    const cancel = () => post("/tasks/cancel", { filter: { queue: queue.queue, status: ["waiting", "ready"] }, count_max: CANCEL_MAX });
     return (
       <Confirm {...props} title={`Empty ${queue.queue}`} button={`Cancel ${waiting(queue)} waiting`} danger act={cancel}>
-        <p>{waiting(queue)} waiting tasks are cancelled, and all tasks that need them; {running(queue)} running tasks continue to their end.</p>
+        <p>This cancels {countText(waiting(queue), "waiting task")}, and all tasks that need them. Running tasks ({running(queue)}) continue to their end.{waiting(queue) > CANCEL_MAX && ` At most ${CANCEL_MAX} tasks are cancelled at once: repeat this for the others.`}</p>
         <p className="muted">To let the queue drain and keep its waiting tasks for later, pause it instead.</p>
       </Confirm>
     );
@@ -123,7 +126,7 @@ function Asked({ asking, close }: { asking: NonNullable<Asking>; close: () => vo
   if (what === "pause") {
     return (
       <Confirm {...props} title={`Pause ${queue.queue}`} button="Pause" act={() => post(`${path}/pause`)}>
-        <p>No worker gets a task of this queue until it is resumed. {running(queue)} running tasks continue to their end; {waiting(queue)} wait.</p>
+        <p>No worker gets a task of this queue until it is resumed. Running tasks ({running(queue)}) continue to their end; {countText(waiting(queue), "task")} will wait.</p>
       </Confirm>
     );
   }

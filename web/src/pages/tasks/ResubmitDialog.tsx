@@ -65,7 +65,7 @@ function Planned({ plan, tasks }: { plan: Plan; tasks: readonly Resubmitted[] })
       <div className="resubmit-list">
         <table className="plain-table">
           <caption className="visually-hidden">What would happen</caption>
-          <thead><tr><th>Task</th><th>Would be</th><th>Needs</th></tr></thead>
+          <thead><tr><th>Task</th><th>New task</th><th>Needs</th></tr></thead>
           <tbody>{shown.map((one) => <Line key={one.again_of} one={one} />)}</tbody>
         </table>
       </div>

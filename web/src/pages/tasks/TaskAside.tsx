@@ -11,7 +11,7 @@ import { Button, Failure, Loading } from "../../ui/parts";
 import { endingOf } from "../../ui/endings";
 import { plain } from "../../ui/plain";
 import { StateIcon, StateWord } from "../../ui/StateIcon";
-import { bytesText } from "../../ui/quantities";
+import { bytesText, countText } from "../../ui/quantities";
 import { At, Took } from "../../ui/time";
 import { againOf, isOver, jobOf } from "./again";
 import { ResubmitDialog } from "./ResubmitDialog";
@@ -49,7 +49,7 @@ function Body({ task, select }: { task: StoredTask; select: (id: string) => void
         <dt>asks for</dt><dd>{asksText(task)}</dd>
         <dt>submitted</dt><dd><At at={task.created_at} /></dd>
         {task.due_at && <><dt>due</dt><dd><At at={task.due_at} /></dd></>}
-        {task.open_needs > 0 && <><dt>waits for</dt><dd>{task.open_needs} tasks</dd></>}
+        {task.open_needs > 0 && <><dt>waits for</dt><dd>{countText(task.open_needs, "task")}</dd></>}
         {task.handler && <><dt>handler</dt><dd>{task.handler}</dd></>}
         {TASK_NAMES.map((name) => task[name] && <Fragment key={name}><dt>{name.replace("_", " ")}</dt><dd>{plain(task[name])}</dd></Fragment>)}
       </dl>
@@ -75,7 +75,7 @@ function Verbs({ task, isJob, select }: { task: StoredTask; isJob: boolean; sele
       {!isJob && isOver(task) && submits && <Button onClick={() => setAsking("again")}>Submit again</Button>}
       {asking === "cancel" && (
         <Confirm title={`Cancel ${task.id}`} button="Cancel the task" danger stale={["store"]} onClose={close} act={() => post(`/tasks/${inPath(task.id)}/cancel`)}>
-          <p>{task.status === "running" ? "Its job is told to end." : "It will not run."} Tasks that need it will not run either.</p>
+          <p>{task.status === "running" || task.status === "cancelling" ? "Its job is told to end." : "It will not run."} Tasks that need it will not run either.</p>
         </Confirm>
       )}
       {asking === "again" && <ResubmitDialog ids={[task.id]} onClose={close} onDone={(told) => select(told[0]?.id ?? task.id)} />}

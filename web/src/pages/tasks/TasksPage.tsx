@@ -70,7 +70,7 @@ function Filters({ wish, queues, change, problem }: { wish: TaskWish; queues: re
       {!wish.queue.startsWith(RUN_QUEUE) && <button type="button" className="chip state-chip" aria-pressed={wish.jobs === "1"} title="Also list jobs that belong to runs. To trigger, hold or kill such a job, open its run" onClick={() => change({ jobs: wish.jobs === "1" ? "" : "1" })}>Jobs of runs ({openJobs(queues)} open)</button>}
       <FilterField placeholder="Filter: img-*:failed" label="Filter tasks" value={wish.matching} change={(matching) => change({ matching })} problem={problem} pause={350} />
       {TYPED_NAMES.filter((field) => field !== "name" || wish.name !== "").map((field) => (
-        <FilterField key={field} placeholder={`Its ${field}`} label={`Exactly this ${field}`} value={wish[field]} change={(text) => change({ [field]: text })} pause={350} />
+        <FilterField key={field} placeholder={`Exact ${field}`} label={`Exactly this ${field}`} value={wish[field]} change={(text) => change({ [field]: text })} pause={350} />
       ))}
     </div>
   );
@@ -126,7 +126,7 @@ function TickBar({ tasks, clear }: { tasks: readonly StoredTask[]; clear: () => 
           title={what} button={what} danger stale={["store"]} onClose={close}
           act={async () => { await post("/tasks/cancel", { ids: open.slice(0, CANCEL_MAX).map((task) => task.id) }); clear(); }}
         >
-          <p>Waiting tasks will not run, nor will tasks that need them. Running jobs are told to end.</p>
+          <p>Waiting tasks will not run, nor will tasks that need them. Running jobs are told to end.{open.length > CANCEL_MAX && ` Only the first ${CANCEL_MAX} are cancelled: select the others again afterwards.`}</p>
         </Confirm>
       )}
       {asking === "again" && <ResubmitDialog ids={over.map((task) => task.id)} onClose={close} onDone={clear} />}

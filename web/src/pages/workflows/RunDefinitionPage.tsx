@@ -17,7 +17,7 @@ export function RunDefinitionPage() {
   const [search] = useAddress();
   const run = search.run ?? "";
   const { data, error, refetch } = useQuery({ ...runDefinitionQuery(run), enabled: run !== "" });
-  if (run === "") return <Empty page title="No run is named">Open a run, and from there its definition.</Empty>;
+  if (run === "") return <Empty page title="The address does not name a run">Open a run, and from there its definition.</Empty>;
   if (error !== null) return <Failure error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Loading what={`the definition of ${run}`} />;
   return <Shown run={run} kept={data} />;

@@ -108,7 +108,7 @@ function Head({ workflow, may }: { workflow: WorkflowDocument; may: boolean }) {
       {may && <Button look="risky" className="to-end" onClick={() => setRemoving(true)}>Remove …</Button>}
       {removing && (
         <Confirm title={`Remove ${name}/${version}`} button={`Remove ${version}`} danger stale={["workflows"]} act={forget} onClose={() => setRemoving(false)}>
-          <p>No run of this version can be requested any more{versions.length > 1 ? `; ${versions.length - 1} other version${versions.length > 2 ? "s" : ""} of ${plain(name)} stay` : ""}. Its runs are not affected, even if they are still running. The same bundle can be registered again.</p>
+          <p>No run of this version can be requested any more{versions.length > 1 ? `; ${versions.length - 1} other version${versions.length > 2 ? "s" : ""} of ${plain(name)} ${versions.length > 2 ? "stay" : "stays"}` : ""}. Its runs are not affected, even if they are still running. The same bundle can be registered again.</p>
         </Confirm>
       )}
     </div>
@@ -155,7 +155,7 @@ function Runs({ name }: { name: string }) {
       <h2>Runs</h2>
       {error !== null && <Failure error={error} />}
       {runs?.length === 0 && <p className="muted">This workflow has not run yet. Request a run above, or: <code>tidewheel run {plain(name)} --server {location.origin}</code></p>}
-      {usual !== undefined && <p className="muted">Completed runs usually take {durationText(usual)} from start to end. Each bar is how long one run took, ▏ what is usual.</p>}
+      {usual !== undefined && <p className="muted">Completed runs usually take {durationText(usual)} from start to end. Each bar shows how long one run took; ▏ marks the usual time.</p>}
       <ul className="file-list run-rows">
         {runs?.map((run, place) => (
           <li key={run.number}>

@@ -39,7 +39,7 @@ export function WorkflowsPage() {
 function NoWorkflows({ may }: { may: boolean }) {
   return (
     <Empty title="Nothing is registered yet">
-      {may ? "Drop a bundle above, or use the command line:" : "A user with scope submit registers a folder with its definition:"}
+      {may ? "Drop a bundle above, or use the command line:" : "A user with the scope submit can register a folder with a definition:"}
       <pre>tidewheel register DIR --server {location.origin}</pre>
     </Empty>
   );

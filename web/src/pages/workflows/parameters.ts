@@ -12,9 +12,9 @@ export function valueOf(text: string): { value: unknown } | null {
 }
 
 export function kindOf(value: unknown): string {
-  if (value === null) return "nothing";
+  if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  return { string: "text", number: "a number", boolean: "yes or no", object: "an object" }[typeof value as string] ?? "";
+  return { string: "text", number: "a number", boolean: "true or false", object: "an object" }[typeof value as string] ?? "";
 }
 
 export const textOf = (value: unknown): string => (typeof value === "string" && valueOf(value)?.value === value ? value : JSON.stringify(value));

@@ -18,7 +18,7 @@ export const POINTS: readonly OptionField[] = [
 
 export const MODES: readonly (readonly [string, string])[] = [
   ["live", "live: jobs run"],
-  ["simulation", "simulation: no jobs, made-up run times"],
+  ["simulation", "simulation: no jobs; tasks only wait for their run length"],
   ["dummy", "dummy: jobs that do nothing"],
   ["skip", "skip: every task succeeds at once"],
 ];

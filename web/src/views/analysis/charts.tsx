@@ -7,7 +7,7 @@ import { histogram, overPoints, type NameFigures, type Quantity } from "./analys
 
 const [MAIN, SECOND, THIRD] = PLOT_COLOURS;
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000];
-const middle = (points: number): PlotProps["series"][number] => ({ label: "middle", stroke: MAIN, width: 2, points: { show: points <= 200, size: 6, fill: MAIN } });
+const middle = (points: number): PlotProps["series"][number] => ({ label: "median", stroke: MAIN, width: 2, points: { show: points <= 200, size: 6, fill: MAIN } });
 
 export function OverPoints({ of, quantity }: { of: NameFigures; quantity: Quantity }) {
   const plot = useMemo(() => {
@@ -15,10 +15,10 @@ export function OverPoints({ of, quantity }: { of: NameFigures; quantity: Quanti
     const x = points.map((_, place) => place);
     const several = largest.some((value, place) => value !== values[place]);
     const data: (number | null)[][] = [x, values];
-    const series: PlotProps["series"] = [{ ...middle(points.length), label: several ? "middle" : quantity.title.toLowerCase() }];
+    const series: PlotProps["series"] = [{ ...middle(points.length), label: several ? "median" : quantity.title.toLowerCase() }];
     if (several) {
       data.push(largest);
-      series.push({ label: "largest", stroke: SECOND, width: 1, points: { show: points.length <= 200, size: 4 } });
+      series.push({ label: "maximum", stroke: SECOND, width: 1, points: { show: points.length <= 200, size: 4 } });
     }
     if (of.asked !== null) {
       data.push(x.map(() => of.asked));

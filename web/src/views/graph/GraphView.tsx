@@ -52,7 +52,7 @@ export function GraphView() {
         <button type="button" className="button quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} title="Turn the graph: left to right, or top to bottom">{direction === "TB" ? "↓ down" : "→ across"}</button>
         {graph && <span className="muted">{countText(graph.tasks.length, taskWord())}{graph.cut ? ", and more that are not shown" : ""}</span>}
         {around !== "" && <Button onClick={() => setAround("")}>{over ? `Back to the last ${stages ? "stages" : "points"}` : "Back to what is live"} ✕</Button>}
-        {around !== "found" && outside.length > 0 && <Button look="primary" onClick={() => setAround("found")}>Show {outside.length} matching tasks outside of this window</Button>}
+        {around !== "found" && outside.length > 0 && <Button look="primary" onClick={() => setAround("found")}>Show {countText(outside.length, `matching ${taskWord()}`)} outside of this window</Button>}
         {around !== "found" && filters.name !== "" && outside.length === 0 && drawing?.tasks.size === 0 && drawing.folds.size === 0 && <Button look="primary" onClick={() => setAround("found")}>Search the whole graph</Button>}
         {around === "" && lostSelection && <Button onClick={() => setAround("task")}>Show {shownId(selected ?? "")} here</Button>}
         {!stages && graph && hasFamilies(graph.families) && <label className="tick"><input type="checkbox" checked={families === "folded"} onChange={(event) => setFamilies(event.target.checked ? "folded" : "")} /> fold families</label>}

@@ -35,7 +35,7 @@ export function GridView() {
     <div className="matrix-view">
       <div className="view-bar">
         <span className="muted">{countText(grid.points.length, "point")}, {countText(shown.length, taskWord())}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
-        <Button look="quiet" disabled={names.size === 0} onClick={() => setToggled("")} title="Fold only families with ten or more tasks">As usual</Button>
+        <Button look="quiet" disabled={names.size === 0} onClick={() => setToggled("")} title="Fold only families with ten or more tasks">Reset</Button>
       </div>
       {shown.length === 0 ? (
         <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task matches the filters"}>

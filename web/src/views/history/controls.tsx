@@ -21,7 +21,7 @@ export function TimeField({ onGo }: { onGo: (at: Date) => void }) {
   const known = !Number.isNaN(time.getTime());
   return (
     <form className="history-time" onSubmit={(event) => { event.preventDefault(); if (known) onGo(time); }}>
-      <input className="input" type="datetime-local" step="1" aria-label="As it was at" value={text} onChange={(event) => setText(event.target.value)} />
+      <input className="input" type="datetime-local" step="1" aria-label="Show the run as it was at" value={text} onChange={(event) => setText(event.target.value)} />
       {known && <button type="submit" className="button">Go there</button>}
     </form>
   );

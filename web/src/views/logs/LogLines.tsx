@@ -127,7 +127,7 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
       ) : (
         <div className={`log-lines${wrap === "yes" ? " wrapped" : ""}`} ref={scroller} onScroll={look} tabIndex={0} role="log" aria-label={`Log of ${name}`} aria-live="off">
           {follower.hasEarlier && !filtered && (
-            <div className="log-earlier"><Button disabled={state.busy || follower.buffer.isFull} onClick={() => void earlier()}>{follower.buffer.isFull ? "This page cannot show more lines at once: use “Go to line”" : `Show earlier lines (${sizeText(follower.buffer.start)})`}</Button></div>
+            <div className="log-earlier"><Button disabled={state.busy || follower.buffer.isFull} onClick={() => void earlier()}>{follower.buffer.isFull ? "This page cannot show more lines at once: enter a line number above" : `Show earlier lines (${sizeText(follower.buffer.start)})`}</Button></div>
           )}
           <div className="log-space" style={{ height: virtual.getTotalSize(), "--digits": width } as CSSProperties}>
             {virtual.getVirtualItems().map((item) => {

@@ -98,6 +98,6 @@ function Log({ place, name }: { place: LogPlace; name: string }) {
       </Empty>
     );
   }
-  if (state.phase === "loading") return <Loading what={state.problem?.message ?? "the log"} />;
+  if (state.phase === "loading") return state.problem === null || state.problem.status === 404 ? <Loading what="the log" /> : <Failure error={state.problem} />;
   return <LogLines follower={follower} state={state} place={place} name={name} picked={picked} pick={pick} />;
 }

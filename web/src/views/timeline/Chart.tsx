@@ -4,6 +4,7 @@ import { useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } fr
 import { shownId } from "../../api/shown";
 import { useOpenAt } from "../../pages/run/trouble";
 import { useRunPage } from "../../pages/run/useRunPage";
+import { endingOf } from "../../ui/endings";
 import { StateIcon, stateStyle } from "../../ui/StateIcon";
 import { durationText } from "../../ui/time";
 import { barsAt, panned, placed, ticksOf, zoomed, type Bar, type Span, type TimeRow } from "./timeline";
@@ -160,6 +161,6 @@ function barText(bar: Bar, now: number): string {
   const tried = attempt.attempt > 1 ? `, attempt ${attempt.attempt}` : "";
   const waited = `waited ${seconds(bar.queuedAt, bar.startedAt ?? bar.endedAt ?? now)}`;
   const ran = bar.startedAt === null ? "" : `\nran ${seconds(bar.startedAt, bar.endedAt ?? now)}${attempt.worker ? ` on ${attempt.worker}` : ""}`;
-  const how = attempt.ended_by === null ? bar.outcome : `${bar.outcome}${attempt.exit_status ? `, exit ${attempt.exit_status}` : ""}`;
+  const how = attempt.ended_by === null ? bar.outcome : `${endingOf(attempt.ended_by).word}${attempt.exit_status ? `, exit ${attempt.exit_status}` : ""}`;
   return `${shownId(bar.id)} #${attempt.submit}${tried}: ${how}\n${waited}${ran}${bar.critical ? "\non the critical path" : ""}`;
 }

@@ -34,7 +34,7 @@ export function TreeView() {
       <div className="view-bar">
         <Button look="quiet" onClick={() => all(true)}>Open all</Button>
         <Button look="quiet" onClick={() => all(false)}>Close all</Button>
-        <Button look="quiet" disabled={said.size === 0} onClick={() => setSaid(NOTHING)} title="Open only points with active or failed tasks">As usual</Button>
+        <Button look="quiet" disabled={said.size === 0} onClick={() => setSaid(NOTHING)} title="Open only points with tasks that have not ended, or have failed">Reset</Button>
         <span className="muted">{!stages && `${countText(points.length, "point")}, `}{countText(shown.length, taskWord())}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
       </div>
       {lines.length === 0 ? (
