@@ -207,7 +207,7 @@ async def test_a_failure_is_told_once_until_it_changes_and_the_call_is_made_agai
     assert told == [
         ("xtrigger.failed", "it raised OSError: no disk"),
         ("xtrigger.failed", "it took more than 10 seconds"),
-        ("xtrigger.mended", None),
+        ("xtrigger.works", None),
     ]
     assert world.reports[0].facts["label"] == "x"
     assert world.reports[0].facts["said"] == "said before"

@@ -46,7 +46,7 @@ SENTENCES = {
     "step.failed": "{run}  {summary}",
     "handler.failed": "{id}  {error}",
     "xtrigger.failed": "{run}  {call}: {error}",
-    "xtrigger.mended": "{run}  {call}",
+    "xtrigger.works": "{run}  {call}",
     "rules.read": "{count} rules{remark}",
     "events.lost": "events were deleted before they were read; notifications are missing",
     "event.untold": "{kind}  {run}: {error}",

@@ -567,7 +567,7 @@ class Watches:
         self._around.on_report(
             ServiceReport(
                 service="scheduler",
-                event="xtrigger.failed" if error else "xtrigger.mended",
+                event="xtrigger.failed" if error else "xtrigger.works",
                 facts={name: value for name, value in facts.items() if value},
             )
         )
