@@ -21,7 +21,7 @@ export const TASK_VERBS: readonly Verb[] = [
   { verb: "release", button: "Release", says: "Allow it to run.", fits: (row) => row.remarks.includes("held") },
   { verb: "kill", button: "Kill", says: "End its job. The task fails without retries and is held.", danger: true, fits: isActive },
   { verb: "poll", button: "Poll", says: "Check on its job now.", fits: isActive },
-  { verb: "remove", button: "Remove", says: "Take it out of the pool. Tasks that need it are lost.", danger: true, fits: (row) => row.in_pool },
+  { verb: "remove", button: "Remove", says: "Take it out of the pool. Tasks that need it are lost.", danger: true, fits: (row) => row.in_pool && !isActive(row) },
 ];
 
 /** These reopen a run that has ended; every other verb needs one that is driven. */
