@@ -245,6 +245,12 @@ def _content(content: Mapping[str, Any]) -> str:
     )
 
 
+def _grouped(schema: Mapping[str, Any]) -> str:
+    """Returns a type within another: in parentheses if it is one of several."""
+    text = _typed(schema)
+    return f"({text})" if " or " in text else text
+
+
 def _typed(schema: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line for each kind of schema
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
@@ -257,9 +263,9 @@ def _typed(schema: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line for ea
         return f"`{json.dumps(schema['const'])}`"
     match schema.get("type"):
         case "array":
-            return "list of " + _typed(schema.get("items") or {})
+            return "list of " + _grouped(schema.get("items") or {})
         case "object" if schema.get("additionalProperties"):
-            return "object of " + _typed(schema["additionalProperties"])
+            return "object with values of type " + _grouped(schema["additionalProperties"])
         case str(kind):
             return {"integer": "whole number", "null": "null"}.get(kind, kind)
         case list(kinds):

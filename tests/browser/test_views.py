@@ -57,7 +57,7 @@ def test_the_analysis_compares_names_and_shows_one_over_cycles(site, noisy, page
     ).to_be_visible()
     expect(page).to_have_url(re.compile(r"(?=.*analysis\.name=tide).*analysis\.of=queue"))
     page.get_by_role("button", name="GPU", exact=True).click()
-    expect(page.get_by_role("status").filter(has_text="No gpu is known yet")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="No figures for GPU yet")).to_be_visible()
 
 
 MATRIX = """

@@ -120,7 +120,7 @@ def test_a_stage_that_uses_a_service_which_may_be_over_before_it_is_warned_of():
     )
     (one,) = found(checked.all_findings())
     assert (one.code, one.severity) == ("service-may-be-over", Severity.WARNING)
-    assert one.hint == "name watch in until of engine"
+    assert one.hint == "add watch to 'until' of stage engine"
 
 
 def test_a_stage_before_one_for_which_a_service_runs_may_use_it_too():

@@ -150,7 +150,7 @@ PARTS_OF_TASKS = (
     _row(
         "outputs",
         "GET /tasks/{id}/outputs",
-        "Messages, outputs in order, and values for later tasks.",
+        "The messages and outputs of a task, in the order in which they were sent, and its values.",
         Listed(
             "OutputsOut",
             "outputs",

@@ -52,7 +52,7 @@ _SCHEMES = ("https", "http", "file", "git+https", "git+http", "git+ssh", "git+fi
 _REF = re.compile(r"[\w.+@/-]+", re.ASCII)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _FORMS = "write a path, https://HOST/FILE.tar.gz#FOLDER (or .zip), or git+https://HOST/REPO@REF#FOLDER"
-_BY_HAND = "download the files yourself, and register their folder: tidewheel register FOLDER"
+_BY_HAND = "get the files yourself, and register their folder: tidewheel register FOLDER"
 _NOWHERE = "a-link-that-is-not-followed"  # what every link leads to here
 
 
@@ -305,7 +305,10 @@ def _explained(source: WorkflowSource, said: str) -> Refused | Unavailable:
                 f"{_BY_HAND}"
             )
         case "owner":
-            return SourceRefused(f"{where} belongs to another user; clone it, or {_BY_HAND}")
+            return SourceRefused(
+                f"git refuses {where}, because it belongs to another user; copy the files (cp "
+                "-r), and register the copy: tidewheel register FOLDER"
+            )
         case _:
             return SourceRefused(f"{where} cannot be fetched: {said[:500]}; {_BY_HAND}")
 

@@ -374,8 +374,7 @@ class Worker(Role):
         """Makes a worker. ``beside`` is another worker in the same event loop that offers the
         same machine: resources that tasks of one worker use are not free for the other.
         ``job_users`` starts jobs as other users. ``wait_for_store_seconds`` is how long to wait
-        at the start for a database or a server that does not answer; later it is tried again
-        without limit."""
+        at the start for a store that does not answer; later it is tried again without limit."""
         super().__init__(
             store, on_report=on_report, wait_for_store_seconds=wait_for_store_seconds
         )

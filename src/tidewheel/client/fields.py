@@ -144,7 +144,7 @@ class TaskFields(TypedDict, total=False):
     id: str  # made by the client if it is not given
     name: str  # a name to find the task by; it must be unique in the store
     spec: object  # any value that JSON can express, as the input of the job
-    spec_text: str  # instead of spec: its JSON text, which is stored unchanged
+    spec_text: str  # the spec as JSON text, stored unchanged; replaces spec
     command: str  # a command for bash
     handler: str  # the name of a registered Python function
     priority: int  # 0 to 4294967295, higher first; 50 if it is not given
@@ -166,8 +166,12 @@ class TaskFields(TypedDict, total=False):
     nodes: int  # machines that one attempt uses
     exclusive: bool  # whether no other task may run on its nodes at the same time
     buffer: Size  # buffer space that one attempt uses
-    flavours: Sequence[FlavouredNodes | Mapping[str, Any]]  # nodes by flavour, instead of nodes
-    resources: Resources  # instead of the fields from cpu to flavours
+    flavours: Sequence[
+        FlavouredNodes | Mapping[str, Any]
+    ]  # how many nodes of each flavour; replaces nodes and exclusive
+    resources: (
+        Resources  # all resources in one object; replaces the fields from cpu to flavours
+    )
     runner: str  # shell, slurm, compose or swarm
     compose: str  # for compose and swarm: the text of a compose file
     directives: Mapping[str, object] | Sequence[str]  # for Slurm: {"--mem": "2G"}

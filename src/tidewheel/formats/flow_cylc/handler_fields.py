@@ -376,9 +376,13 @@ def _danger(words: Sequence[str], *, in_test: bool) -> str:
     name = _name(called[0])
     found = ""
     if not _COMMAND.fullmatch(called[0]):
-        found = "the name of a command is not a plain word"
+        found = (
+            "the options of another program hide which word is the command"
+            if is_wrapped
+            else f"{called[0]} is not a plain command name"
+        )
     elif is_wrapped and any(word[:1] in ("$", "`") for word in called):
-        found = "the name of a command may be in a variable"
+        found = "a variable in a command that another program runs may name a command"
     elif (in_test or name == "[[") and any(word[:1] == "-" for word in called):
         found = "[[ … ]] with an option can be arithmetic (use [ … ])"
     elif _READING_COMMANDS.fullmatch(name):

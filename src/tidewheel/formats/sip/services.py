@@ -43,7 +43,7 @@ def check_services(definition: SipDefinition, findings: Findings, obstacles: Fin
     for stage in services:
         for one in stage.until:
             if one.stage == stage.id:
-                seen = f"until of stage {stage.id} names the stage itself"
+                seen = f"stage {stage.id} is listed under its own 'until'"
                 hint = "name the stages that use it"
                 findings.error("self-dependency", seen, hint, one.position)
             elif definition.stage(one.stage) is None:
@@ -138,7 +138,11 @@ def _check_order(
         seen = (
             f"service {stage.id} runs until {one.stage} has ended, but begins only after that"
         )
-        hint = f"in until, name stages that use it, or let {one.stage} wait for it to run"
+        hint = (
+            f"list only stages that use {stage.id} under 'until'; if {one.stage} uses it, "
+            f"remove what makes {stage.id} wait for {one.stage}, and let {one.stage} wait "
+            f"until {stage.id} is running"
+        )
         findings.error("service-too-late", seen, hint, one.position)
     before_end = _before(_Moment(stage.id, True), preceding)
     for user in () if early else definition.stages:
@@ -146,7 +150,7 @@ def _check_order(
             is_user = used.stage == stage.id and used.condition is StageCondition.STARTED
             if is_user and not _moments_of_need(user) <= before_end:
                 seen = f"stage {user.id} uses service {stage.id}, which may end earlier"
-                hint = f"name {user.id} in until of {stage.id}"
+                hint = f"add {user.id} to 'until' of stage {stage.id}"
                 findings.warning("service-may-be-over", seen, hint, used.position)
 
 

@@ -120,7 +120,9 @@ def _definition_of(said: Any) -> StoredDefinition:  # noqa: ANN401 - JSON of a s
 def sendable(path: str) -> str:
     """Returns the path of a file; raises Refused if JSON cannot hold it."""
     if not path.isprintable():  # also what is no Unicode
-        raise Refused(f"the name of {path!r} cannot be sent; rename the file")
+        raise Refused(
+            f"the path {path!r} has characters that cannot be printed; rename the file"
+        )
     return path
 
 

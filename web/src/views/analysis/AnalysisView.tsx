@@ -37,14 +37,14 @@ export function AnalysisView() {
         <span className="muted">{countText(names.length, "name")}, {countText(names.reduce((sum, each) => sum + each.figures.count, 0), "attempt")}{found.data.left_out && "; older ones are left out"}</span>
       </div>
       {one === undefined ? (
-        <Empty title={`No ${quantity.title.toLowerCase()} is known yet`}>
+        <Empty title={`No figures for ${quantity.title} yet`}>
           {isFiltering(filters) ? <Button onClick={clearFilters}>Clear the filters</Button> : reasonFor(quantity)}
         </Empty>
       ) : (
         <div className="analysis-body">
           <Names names={names} quantity={quantity} chosen={one.name} choose={setChosen} />
           <div className="analysis-charts" tabIndex={0} role="region" aria-label="Charts">
-            {one.figures.count === 0 ? <Empty title={`No ${quantity.title.toLowerCase()} of ${one.name} is known`}>{`${countText(one.failed, "attempt")} failed${one.failedAfter.count > 0 ? ` (half of them within ${durationText(one.failedAfter.p50)})` : ""}${one.failed === one.ended ? ", and none succeeded" : ""}. ${reasonFor(quantity)}`}</Empty> : (
+            {one.figures.count === 0 ? <Empty title={`No ${quantity.title} figures for ${one.name}`}>{`${countText(one.failed, "attempt")} failed${one.failedAfter.count > 0 ? ` (half of them within ${durationText(one.failedAfter.p50)})` : ""}${one.failed === one.ended ? ", and none succeeded" : ""}. ${reasonFor(quantity)}`}</Empty> : (
               <>
                 <OverPoints of={one} quantity={quantity} />
                 <Distribution of={one} quantity={quantity} />
@@ -60,7 +60,8 @@ export function AnalysisView() {
 function reasonFor(quantity: Quantity): string {
   if (quantity.id === "run") return "Figures appear with the first job that succeeds.";
   if (quantity.id === "queue") return "Figures appear with the first job that begins.";
-  return "Workers measure jobs every few seconds; there are no figures for shorter jobs, or for hosts without the measured device.";
+  if (quantity.title.startsWith("GPU")) return "Workers measure the GPU every few seconds, on hosts with an NVIDIA GPU. Shorter jobs, containers and Slurm jobs have no figures.";
+  return "Workers measure jobs every few seconds. Jobs that end sooner have no figures.";
 }
 
 function Names({ names, quantity, chosen, choose }: { names: readonly NameFigures[]; quantity: Quantity; chosen: string; choose: (name: string) => void }) {

@@ -56,7 +56,7 @@ export function Distribution({ of, quantity }: { of: NameFigures; quantity: Quan
   return (
     <figure>
       <figcaption><b>{of.name}</b> distribution <span className="muted">{countText(of.figures.count, "attempt")}</span></figcaption>
-      <Plot label={`Distribution of ${quantity.title.toLowerCase()} of ${of.name}`} data={plot.data} series={plot.series} x={plot.axis} y={COUNT} place={plot.place} height={190} />
+      <Plot label={`Distribution of ${quantity.title}: ${of.name}`} data={plot.data} series={plot.series} x={plot.axis} y={COUNT} place={plot.place} height={190} />
     </figure>
   );
 }
