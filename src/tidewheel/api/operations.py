@@ -150,7 +150,7 @@ PARTS_OF_TASKS = (
     _row(
         "outputs",
         "GET /tasks/{id}/outputs",
-        "The messages and outputs of a task, in the order in which they were sent, and its values.",
+        "The messages and outputs of a task, in the order of sending, and its values.",
         Listed(
             "OutputsOut",
             "outputs",
