@@ -393,8 +393,8 @@ class WorkerSettings:
                 raise BadSetting("label", label, fault=fault)
         if self.tie_jobs and self.runners:
             fault = (
-                f"--runner {', '.join(self.runners)} cannot be combined with --tie-jobs: its "
-                "jobs do not end with their worker; leave out one of the two"
+                f"--runner {', '.join(self.runners)} cannot be combined with --tie-jobs: "
+                "such jobs do not end with their worker; leave out one of the two"
             )
             raise BadSetting("runner", self.runners, fault=fault)
 

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.support.many_commands import answers
 from tests.support.prepared_run import PreparedRun
 
@@ -174,3 +176,67 @@ def test_a_store_that_cannot_be_reached_is_unavailable(tidewheel):
     (tidewheel.folder / "x.db").mkdir()
     answer = tidewheel("runs", "--store", "sqlite:///x.db")
     assert answer.status == 3
+
+
+def test_a_run_that_is_named_keeps_its_variables_and_says_so(tidewheel):
+    run = PreparedRun(tidewheel)
+    for words in (["-s", "N=9"], ["-z", "L=a,b"], ["-p", "site=north"]):
+        answer = tidewheel("run", run.name, *words)
+        assert (answer.status, answer.out) == (2, "")
+        assert "keeps its variables" in answer.err
+    missing = tidewheel("run", run.name, "-S", "nowhere")
+    assert missing.status == 2 and "nowhere" in missing.err
+
+
+def test_release_takes_tasks_or_all_of_them(tidewheel):
+    run = started(tidewheel)
+    answer = tidewheel("release", run.name, "1/prep", "--all", "-n")
+    assert answer.status == 2 and "not both" in answer.out + answer.err
+
+
+PLAYED = """
+[scheduling]
+    initial cycle point = 20300101T00Z
+    final cycle point = 20300103T00Z
+    [[graph]]
+        P1D = a => b
+[runtime]
+    [[a, b]]
+        script = true
+"""
+
+
+@pytest.fixture
+def daily(tidewheel):
+    (tidewheel.folder / "daily").mkdir()
+    (tidewheel.folder / "daily/flow.cylc").write_text(PLAYED)
+    return tidewheel
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--stopcp", "20200101"], "the stop point 20200101T0000Z is before 20300101T0000Z"),
+        (
+            ["--startcp", "20300102T00Z", "--stopcp", "20300101T00Z"],
+            "the stop point 20300101T0000Z is before 20300102T0000Z",
+        ),
+        (["--start-task", "20300101T0000Z/nosuch"], "nosuch"),
+        (["--start-task", "20300101T0700Z/b"], "20300101T0700Z"),
+    ],
+)
+def test_a_run_in_which_nothing_would_run_is_refused_before_there_is_one(daily, words, said):
+    answer = daily("run", "daily", *words)
+    assert answer.status == 2 and said in answer.out + answer.err
+    assert daily("runs", "--json").json["runs"] == []
+
+
+@pytest.mark.parametrize("mode", ["simulation", "skip"])
+def test_a_run_without_real_jobs_says_so_wherever_it_is_shown(daily, mode):
+    done = daily("run", "daily", "--mode", mode)
+    assert done.status == 0
+    lines = done.out.splitlines()
+    told = f"({mode} mode: no jobs run)"
+    assert told in lines[0] and told in next(one for one in lines if "completed after" in one)
+    for words in (["show", "daily"], ["why", "daily"]):
+        assert told in daily(*words).out, words

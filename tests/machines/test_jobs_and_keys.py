@@ -257,7 +257,7 @@ def test_h3_nobody_who_waits_for_a_worker_that_root_starts_can_open_its_memory(
     [
         (("--user", "root"), "not root"),
         (("--user", "no-such-user"), "a user of this machine"),
-        (("--user", "nobody", "--run-as", __file__), "together with --run-as"),
+        (("--user", "nobody", "--run-as", __file__), "cannot be combined with --run-as"),
     ],
     ids=["root", "nobody", "with a map"],
 )

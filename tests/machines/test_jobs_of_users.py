@@ -656,4 +656,4 @@ def test_only_root_can_start_such_a_worker(far, home, users):
     prefix = ["setpriv", "--reuid", own, "--regid", own, "--clear-groups"]
     worker = started(far, home, prefix=prefix)
     assert worker.process.wait(60) == 2
-    assert "only if root starts the worker" in worker.log
+    assert "a worker that root starts" in worker.log

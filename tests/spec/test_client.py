@@ -248,6 +248,11 @@ def test_only_the_count_of_retries_can_be_amended(client):
         ({"command": "true", "retry_delays": [1], "backoff": True}, "both retry_delays and"),
         ({"spec": 1, "spec_text": "1"}, "both spec and spec_text"),
         ({"command": "true", "handler": "f"}, "both a command and a handler"),
+        ({"command": "true", "resources": Resources(cpu=1.0), "gpu": 2}, "and gpu, too"),
+        (
+            {"command": "true", "flavours": [{"flavour": "a", "nodes": 3}], "nodes": 9},
+            "nodes is 9, but flavours have 3 nodes",
+        ),
     ],
 )
 def test_a_field_that_says_nothing_is_refused_with_what_would_be_accepted(

@@ -138,3 +138,22 @@ def test_a_whole_section_can_be_taken_back():
     assert matching_items("[environment]", items) == items[1:]
     assert matching_items("[environment] A", items) == ["[environment]A"]
     assert matching_items("pre-script", items) == []
+
+
+def items_of(section, before=""):
+    """The items that a task may have in a definition, as a broadcast writes them."""
+    for name, spec in section.entries.items():
+        if isinstance(spec, SectionSpec):
+            yield from items_of(spec, f"{before}[{name}]")
+        else:
+            yield before + name
+    if section.other is not None:
+        yield before + "FOO"
+
+
+def test_no_item_that_a_definition_accepts_is_taken_for_a_bug():
+    """A scheduler that stopped for it would let the whole run stop."""
+    for item in items_of(NAMESPACE):
+        for value in ("live", "PT1S", "a", "True"):
+            with suppress(Refused):
+                changed(f"{item}={value}")

@@ -48,10 +48,7 @@ def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[s
     runner, directives = fields.get("runner"), _directives(fields.get("directives"))
     if runner in (None, SHELL):
         if directives:
-            raise ValueError(
-                "it has directives, which only Slurm reads; set runner to slurm, or leave "
-                "out the directives"
-            )
+            raise ValueError("directives are for Slurm: set runner to slurm, or leave them out")
         return given
     if runner not in RUNNERS:
         raise ValueError(f"runner is {runner!r}; expected {SHELL} or {' or '.join(RUNNERS)}")
@@ -449,6 +446,8 @@ def _resources(fields: Mapping[str, Any]) -> dict[str, Resources]:
             raise ValueError(
                 f"resources is not a Resources object; give one, or any of {known}"
             )
+        if more := [name for name in RESOURCE_FIELDS if fields.get(name) is not None]:
+            raise ValueError(f"resources is given, and {', '.join(more)}, too; leave out one")
         return {"resources": whole}
     if all(fields.get(name) is None for name in RESOURCE_FIELDS):
         return {}
@@ -457,6 +456,8 @@ def _resources(fields: Mapping[str, Any]) -> dict[str, Resources]:
         raise ValueError(f"labels is {labels!r}; expected a list of strings")
     flavours = read_flavours(fields.get("flavours") or ())
     every = next((one for one in flavours if not one.flavour), None)
+    if every is not None and fields.get("nodes") not in (None, every.nodes):
+        raise ValueError(f"nodes is {fields['nodes']!r}, but flavours have {every.nodes} nodes")
     nodes = fields.get("nodes") if every is None else every.nodes
     return {
         "resources": Resources(

@@ -70,6 +70,9 @@ _UNCHANGEABLE = {
         "which variables a task gets is decided when the definition is read; "
         "change it with reload"
     ),
+    "[parameter environment templates]": (
+        "the variables are made when the definition is read; broadcast [environment]NAME=VALUE"
+    ),
     "workflow": "the workflow of a task is part of the definition; change it with reload",
     "completion": "the completion condition is part of the graph; change it with reload",
     "[remote]owner": "it is no longer accepted; name a platform on which jobs run as that user",
@@ -100,8 +103,11 @@ def read_setting(text: str) -> Setting:
     if not equals:
         raise Refused(f"{text!r} has no value; write [SECTION]ITEM=VALUE")
     item = read_item(left)
+    accepted = _spec(item).choices
     try:
-        _applied(item).read(value)
+        found = _applied(item).read(value)
+        if accepted and found and found not in accepted:
+            raise BadValue("not one of the accepted values", f"write {' or '.join(accepted)}")
     except BadValue as bad:
         hint = f"; {bad.hint}" if bad.hint else ""
         raise Refused(f"{item} = {value.strip()}: {bad}{hint}") from None
@@ -205,8 +211,9 @@ def _applied(item: str) -> ReadSetting:
         )
     if item in _FIELDS:
         return ReadSetting(read, partial(_put_field, *_FIELDS[item], spec.default))
+    if not spec.idle_because:
+        raise Refused(f"{item} cannot be broadcast; change it in the definition, then reload")
     # Accepted for existing scripts, without an effect here, as in a definition.
-    assert spec.idle_because, f"{item} has an effect in a definition, and none in a broadcast"
     return ReadSetting(read, lambda node, _: node)
 
 

@@ -94,8 +94,8 @@ def options_from_now_on(run_name: str, stored: RunOptions, given: RunOptions) ->
     """
     for field, option in FIXED.items():
         old, new = getattr(stored, field), getattr(given, field)
-        if new and new != old:
-            was = f"{option} {_shown(old)}" if old else f"no {option}"
+        if new not in (None, "", ()) and (new or None) != (old or None):
+            was = f"no {option}" if old in (None, "", ()) else f"{option} {_shown(old)}"
             raise Refused(
                 f"{run_name} was started with {was}, which cannot be changed to {_shown(new)}; "
                 f"leave {option} out to resume it, or start a new run with --new"

@@ -160,7 +160,7 @@ def load_access(path: Path) -> AccessSettings:
 
 
 def _wrong(path: Path, findings: Iterable[str]) -> BadSetting:
-    mistakes = "; ".join(findings)
+    mistakes = ", and ".join(findings)
     fault = f"the access file {path} cannot be used: {mistakes}"
     return BadSetting("access_file", str(path), fault=fault)
 

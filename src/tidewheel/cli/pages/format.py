@@ -28,6 +28,7 @@ from tidewheel.cli.output import (
     say_columns,
 )
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
+from tidewheel.core.graph.definition import RunMode
 from tidewheel.core.queue.task import TaskError
 from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.quantities import show_duration
@@ -62,10 +63,19 @@ def status_cell(status: object) -> StyledWord:
 
 
 def run_cell(run: Document) -> StyledWord:
-    """Returns the status of a run, with what was not done of it: `completed, 2 lost`."""
+    """Returns the status of a run, with what was not done of it: `completed, 2 lost`, and its
+    mode if its jobs are not real."""
     status, counts = str(run["status"]), cast("Mapping[str, int]", run.get("undone", {}))
     undone = [f"{count} {kind}" for kind, count in counts.items() if count]
-    return status_cell(status)._replace(word=", ".join([status, *undone]))
+    options = cast("Mapping[str, str]", run.get("options", {}))
+    word = ", ".join([status, *undone]) + mode_note(options.get("mode"))
+    return status_cell(status)._replace(word=word)
+
+
+def mode_note(mode: str | None) -> str:
+    """Returns what is added about a run whose jobs are not real; "" if they are."""
+    says = RunMode(mode or RunMode.LIVE).says
+    return f" ({says})" if says else ""
 
 
 def state_cell(page: Document) -> StyledWord:

@@ -86,7 +86,7 @@ def _list_reason(run: Document) -> str:
 def _reason(run: Document) -> str:
     """Returns why a run has its status; "" if the status itself says it."""
     reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
-    return "" if reason == run_cell(run).word else reason
+    return "" if reason == run_cell(run).word.partition(" (")[0] else reason
 
 
 def stall_line(stall: Document) -> str:

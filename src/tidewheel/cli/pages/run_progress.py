@@ -24,6 +24,7 @@ from tidewheel.cli.pages.format import (
     documents,
     ends_of,
     left_running,
+    mode_note,
     reached,
 )
 from tidewheel.cli.session import stop_writing
@@ -99,6 +100,7 @@ class RunPage:
         self._begun_at = time.monotonic()
         self._ends: Counter[str] = Counter()
         self._earlier: Counter[str] | None = None  # of the whole run, if that is more
+        self._mode = mode_note(run.options.mode)
         self._lost: dict[str, str] = {}
         self._causes: list[str] = []
         self._known_causes: list[str] = []  # of a stall that this page has not seen begin
@@ -123,8 +125,7 @@ class RunPage:
     def __enter__(self) -> RunPage:
         return self
 
-    def __exit__(self, *_error: object) -> None:
-        pass
+    def __exit__(self, *_error: object) -> None: ...
 
     # ---- while it runs ----
 
@@ -141,7 +142,7 @@ class RunPage:
         if self._is_to_be_told:
             self._is_to_be_told = False
             verb = "starts" if self._is_new else "resumes"
-            self.line(f"{self._run.name} {verb}; Ctrl-C stops it")
+            self.line(f"{self._run.name} {verb}{self._mode}; Ctrl-C stops it")
 
     def on_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
         """Shows a batch that is now in the store; all its lines are printed at once."""
@@ -285,7 +286,7 @@ class RunPage:
         took = show_duration(time.monotonic() - self._begun_at if seconds is None else seconds)
         counts = counted_ends(self._ends if self._earlier is None else self._earlier)
         counts += [end.undone.text] if end.undone.text else []
-        ends = f": {', '.join(counts)}" if counts else ""
+        ends = f"{self._mode}: {', '.join(counts)}" if counts else self._mode
         if self._earlier is not None and self._ends:
             ends += f" ({', '.join(counted_ends(self._ends))} since it was resumed)"
         print_line(f"{self._run.name} {end.status} after {took}{ends}")

@@ -218,13 +218,14 @@ async def _offer(
     effect.
     """
     said = replace(wanted.given, now=0.0, compat="", parameters="")
-    if is_new or run.given is not None:
+    if is_new:
         return
-    if run.is_driven(NOW):
+    is_asked_for = run.given is not None  # by an earlier command, for the next scheduler
+    if is_asked_for or run.is_driven(NOW):
         if said != RunOptions(mode=""):
+            state = "waits for a scheduler already" if is_asked_for else "already runs"
             text = (
-                f"{run.name} already runs; leave out the options to follow it, or stop it "
-                "first: "
+                f"{run.name} {state}; leave out the options to follow it, or stop it first: "
                 f"tidewheel stop {run.name}"
             )
             raise Refused(reached(text, run.name, how.option))

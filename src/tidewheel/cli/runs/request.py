@@ -36,8 +36,10 @@ from tidewheel.core.operator.definition import (
     is_same_content,
 )
 from tidewheel.core.operator.registry import RunRequest, registry_text
+from tidewheel.core.operator.selection import select
 from tidewheel.core.operator.views import RunView, UndoneKind
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX
+from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.store import Store
@@ -301,6 +303,8 @@ def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int
     is_near = not is_remote(options["store"])  # else the server says what is known there
     if is_near and loaded.graph is not None and given.mode == RunMode.LIVE:
         check_places_here(loaded.graph, findings)
+    if loaded.graph is not None and given.start_tasks:
+        select(new_pool(loaded.graph), given.start_tasks)  # now: of a stored run they are fixed
     if captured is None or findings.has_errors:
         return refuse(
             findings, loaded.source, as_json=definition.as_json, left="nothing was started"
@@ -324,12 +328,17 @@ def _wanted_by_name(definition: Definition, wanted: Wanted, name: str) -> Wanted
     if definition.is_python or definition.is_sip:
         raise Refused(f"there is no file or folder {definition.path}")
     wanted = replace(wanted, other_name=name)
-    if asked is None:
-        return wanted
     findings = Findings()
     parameters = definition.variables(findings)
     if findings.has_errors:
-        raise InvalidDefinition(str(asked), findings.sorted())
+        raise InvalidDefinition(str(definition.path), findings.sorted())
+    if asked is None:
+        if parameters:
+            raise Refused(
+                f"{definition.path} can only be a run, which keeps its variables; leave out "
+                "-s, -z, -S, -p and -P, or change them: tidewheel reload RUN -s NAME=VALUE"
+            )
+        return wanted
     asked = replace(asked, parameters=parameters, options=wanted.options, name=name)
     return replace(wanted, registered=asked)
 

@@ -174,6 +174,8 @@ def _hold(pool: TaskPool, command: verbs.Hold, at: Instant) -> AppliedCommand:
 
 
 def _release(pool: TaskPool, command: verbs.Release, at: Instant) -> AppliedCommand:
+    if command.everything and command.ids:
+        raise Refused("release what? Name tasks, or use --all, not both")
     if command.everything:
         return AppliedCommand(events=(events.AllReleased(at),))
     if not command.ids:

@@ -112,13 +112,13 @@ class _Points:
         if initial is None:
             return None
         final = self._final(initial, is_acyclic=is_acyclic)
-        stop = self._chosen(self._given.stop, self._settings.stop_after)
+        start = self._start(initial, final)
         return self._reader, definition.CyclingDef(
             style=self._reader.style,
             initial=initial,
             final=final,
-            start=self._start(initial, final),
-            stop=self._relative(stop, initial, final),
+            start=start,
+            stop=self._stop(initial, final, initial if start is None else start),
             hold_after=self._relative(self._settings.hold_after, initial, final),
             runahead=self._runahead(),
         )
@@ -155,6 +155,16 @@ class _Points:
             text, lambda: self._reader.start_point(text.text, initial, final, self._now)
         )
 
+    def _stop(self, initial: Point, final: Point | None, start: Point) -> Point | None:
+        text = self._chosen(self._given.stop, self._settings.stop_after)
+        point = self._relative(text, initial, final)
+        if point is not None and point < start:
+            style = self._reader.style
+            seen = f"the stop point {style.text(point)} is before {style.text(start)}"
+            hint = "no task would run: give a stop point at or after the point of the start"
+            self._findings.error("stop-before-start", seen, hint, text.position)
+        return point
+
     @staticmethod
     def _chosen(given: str, written: Placed) -> Placed:
         return Placed(given, COMMAND_LINE) if given else written
@@ -175,7 +185,9 @@ class _Points:
             return self._reader.interval(text.text)
         except BadCycling as bad:
             seen = f"runahead limit: {bad.message}"
-            hint = "write a number of points such as P4, or a duration such as PT12H"
+            is_integer = self._reader.calendar is Calendar.INTEGER
+            hint = "write a number of points such as P4"
+            hint += "" if is_integer else ", or a duration such as PT12H"
             self._findings.error("runahead", seen, hint, text.position)
             return definition.RUNAHEAD_POINTS_DEFAULT
 

@@ -93,8 +93,8 @@ def stage_id_problem(name: str) -> str:
 def version_problem(version: str) -> str:
     if not _VERSION.fullmatch(version) or ".." in version:
         return (
-            "versions have letters, digits and . _ + -, begin with a letter, digit or _, and "
-            "do not contain '..'; an example is 1.0.0"
+            "versions have letters, digits and any of ._+-, begin with a letter, digit or _, "
+            "and do not contain '..'; an example is 1.0.0"
         )
     return _length_problem(version)
 

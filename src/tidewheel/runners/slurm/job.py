@@ -221,6 +221,7 @@ class SlurmReports:
         self.reports.log_begun()
 
     async def told(self) -> None:
+        self.started()  # a job that asks has begun
         await self.reports.told()
 
 

@@ -217,7 +217,7 @@ def load_rules(path: Path) -> Rules:
     except FileNotFoundError:
         return NO_RULES
     except OSError as error:
-        return Rules(findings=[f"{path}: {error.strerror}; let this user read it"])
+        return Rules(findings=[f"{path}: {error.strerror}; check its path and rights"])
     if len(content) > FILE_BYTES_MAX:
         return Rules(findings=[f"{path} has more than {FILE_BYTES_MAX} bytes"])
     found = read_rules(content)

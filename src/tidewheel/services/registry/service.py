@@ -36,8 +36,10 @@ from tidewheel.core.operator.registry import (
     in_order,
     registry_text,
 )
+from tidewheel.core.operator.selection import select
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.access import covers, narrowed, workflow_name
+from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import Refused, UnknownWorkflow
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
@@ -366,6 +368,8 @@ def _made(
         with _loaded(kept, asked, _values(asked), findings) as (loaded, folder, _):
             if loaded.source.is_plain:
                 _check_no_parameters(asked, findings)
+            if loaded.graph is not None and options.start_tasks:
+                select(new_pool(loaded.graph), options.start_tasks)
             if check is not None and loaded.graph is not None:
                 check(options, loaded.graph, findings)
             if kept.kind == SIP and not findings.has_errors:  # else they may be no JSON

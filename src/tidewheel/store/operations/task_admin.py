@@ -140,7 +140,7 @@ def configure_queue(
     for limit in settings.limits:
         if findings := limit_findings(limit):
             named = f"limit {limit.key!r}" if limit.key else "limit"
-            fault = f"{named}: {'; '.join(findings)}"
+            fault = f"{named}: {', and '.join(findings)}"
             raise BadSetting("limit", limit, fault=fault)
     keys = [limit.key for limit in settings.limits]
     if len(keys) != len(set(keys)):
