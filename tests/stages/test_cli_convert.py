@@ -52,7 +52,7 @@ def test_a_version_1_workflow_is_converted_registered_and_asked_for(tidewheel, o
     assert tidewheel("convert", "sbi.json").status == 0
     again = tidewheel("sbi", "submit", "converted/sbi.json")
     assert again.status == 0
-    assert "accepted before" in again.out
+    assert "already accepted" in again.out
     assert again.err == ""
 
 
