@@ -38,7 +38,7 @@ _EXECUTED = frozenset({"command", "handler", "spec_text", "compose"})
 EPILOG = """\b
 Examples:
   tidewheel submit -- convert in.png out.jpg
-  tidewheel submit --command 'sort data | uniq -c > counts' --retries 2
+  tidewheel submit --command 'set -eo pipefail; sort data | uniq -c > counts' --retries 2
   tidewheel submit --handler resize --spec '{"width": 640}' --wait
   tidewheel submit --file tasks.jsonl
 The file has one JSON object per line; its keys are the fields of `Client.submit`:
@@ -48,7 +48,11 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 
 @session_command("submit", epilog=EPILOG)
 @click.argument("argv", metavar="[-- PROGRAM ARGUMENTS...]", nargs=-1)
-@option("--command TEXT", "A shell command (bash), instead of PROGRAM.")
+@option(
+    "--command TEXT",
+    "A shell command (bash), instead of PROGRAM. Its last command decides whether it succeeded, "
+    "unless it begins with: set -eo pipefail.",
+)
 @option("--handler TEXT", "The Python function to call, by the name that a worker registered.")
 @option("--spec JSON|@FILE|-", "JSON input that is passed to the handler.")
 @option(
