@@ -50,8 +50,8 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 @click.argument("argv", metavar="[-- PROGRAM ARGUMENTS...]", nargs=-1)
 @option(
     "--command TEXT",
-    "A shell command (bash), instead of PROGRAM. Its last command decides whether it succeeded, "
-    "unless it begins with: set -eo pipefail.",
+    "A shell command (bash), instead of PROGRAM. Its last command decides whether it "
+    "succeeded, unless it begins with: set -eo pipefail.",
 )
 @option("--handler TEXT", "The Python function to call, by the name that a worker registered.")
 @option("--spec JSON|@FILE|-", "JSON input that is passed to the handler.")
