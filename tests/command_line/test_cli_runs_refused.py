@@ -240,3 +240,23 @@ def test_a_run_without_real_jobs_says_so_wherever_it_is_shown(daily, mode):
     assert told in lines[0] and told in next(one for one in lines if "completed after" in one)
     for words in (["show", "daily"], ["why", "daily"]):
         assert told in daily(*words).out, words
+
+
+WAITING = """
+[scheduling]
+    [[special tasks]]
+        external-trigger = arrive("new scan")
+    [[graph]]
+        R1 = arrive
+[runtime]
+    [[arrive]]
+"""
+
+
+def test_what_why_says_of_an_awaited_message_is_the_command_that_sends_it(tidewheel):
+    run = started(tidewheel, WAITING)
+    why = tidewheel("why", run.name, "1/arrive", "--json").json
+    [reason] = why["reasons"]
+    assert reason["text"] == "1/arrive waits for the message 'new scan'"
+    assert reason["commands"] == [f"tidewheel ext-trigger {run.name} 'new scan'"]
+    assert reason["actions"] == [{"verb": "ext-trigger", "message": "new scan"}]

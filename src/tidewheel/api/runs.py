@@ -80,6 +80,7 @@ class RunAction(TypedDict):
     prerequisites: NotRequired[list[str]]
     outputs: NotRequired[list[str]]
     flow: NotRequired[str]
+    message: NotRequired[str]
 
 
 class RunReason(TypedDict):

@@ -18,6 +18,7 @@ from tidewheel.api.runs import (
 )
 from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.definition import read_job_name
+from tidewheel.core.operator.verbs import ExtTrigger
 from tidewheel.core.operator.views import (
     RUN_STATES,
     RunAttempt,
@@ -240,7 +241,7 @@ PROGRAM = "tidewheel"
 
 def actions(command: str) -> list[RunAction]:
     """Returns commands as REST takes them: a verb and its fields; `run` resumes a run."""
-    return [_action(one.split()) for one in command.split(", or ") if one]
+    return [_action(shlex.split(one)) for one in command.split(", or ") if one]
 
 
 def _action(words: Sequence[str]) -> RunAction:
@@ -256,6 +257,8 @@ def _action(words: Sequence[str]) -> RunAction:
                 found["flow"] = next(rest)
             case "--reflow":
                 found["flow"] = "new"
+            case _ if found["verb"] == ExtTrigger.verb:
+                found["message"] = word
             case _:
                 found["ids"] = [word]
     return found

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from shlex import quote
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import assumed_sizes
@@ -33,7 +34,7 @@ from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.reachability import chain_text, failed_cause
 from tidewheel.core.sched.services import before_text, until_text
-from tidewheel.core.sched.spawn import CLOCK, RETRY
+from tidewheel.core.sched.spawn import CLOCK, MESSAGE, RETRY
 from tidewheel.core.sched.step import step
 from tidewheel.core.sched.task_state import (
     AtomValue,
@@ -116,14 +117,23 @@ def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Rea
         if is_awaited:
             yield Reason(f"{name} is not there yet", passes=True)
             continue
-        what = _TIMES.get(wait, f"the xtrigger {wait}")
-        command = f"trigger {word}" if wait in _TIMES else f"set {word} --pre xtrigger/{wait}"
+        what, command = _of_wait(wait, word)
         until = due_at(task.key, wait)
         yield Reason(f"{name} waits for {what}", passes=True, command=command, until=until)
     if not task.admitted:
         yield _why_not_admitted(pool, task)
     if task.standing is PoolState.READY:
         yield _why_not_submitted(pool, task)
+
+
+def _of_wait(wait: str, word: str) -> tuple[str, str]:
+    """Returns what a task waits for besides other tasks, and the command that ends this."""
+    if wait in _TIMES:
+        return _TIMES[wait], f"trigger {word}"
+    if wait.startswith(MESSAGE):
+        message = wait.removeprefix(MESSAGE)
+        return f"the message {message!r}", f"ext-trigger {quote(message)}"
+    return f"the xtrigger {wait}", f"set {word} --pre xtrigger/{wait}"
 
 
 def _why_incomplete(pool: TaskPool, task: PooledTask) -> Reason:

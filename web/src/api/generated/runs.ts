@@ -72,6 +72,7 @@ export type RunAction = {
   prerequisites?: string[];
   outputs?: string[];
   flow?: string;
+  message?: string;
 };
 
 /** Says why something waits; `until`: when this clears on its own, if that is known. `needs_action`: this does not clear on its own, `commands` would help, and the task has not ended as the graph allows. */
