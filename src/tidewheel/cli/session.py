@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -168,6 +168,50 @@ def options(*rows: OptionRow) -> OptionRow:
         return command
 
     return add
+
+
+def is_said(name: str) -> bool:
+    """Says whether the option that fills this parameter stands on the command line."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+def refuse_said(names: Collection[str], why: str) -> None:
+    """Raises a usage error for the first of these parameters whose option was typed.
+
+    It would have no effect: ``why`` says what it works with, and what to do.
+    """
+    for name in filter(is_said, names):
+        raise click.UsageError(f"{_typed(name)} {why}")
+
+
+def check_action(action: str, takers: Mapping[str, str]) -> None:
+    """Raises a usage error for an option that this action does not take.
+
+    ``takers`` says for a parameter which actions take it: `list`, or `check and render`.
+    """
+    for name, actions in takers.items():
+        if action not in actions.split(" and "):
+            refuse_said((name,), f"is for {actions}, not for {action}; leave it out")
+
+
+def check_beside(needed: Mapping[str, str]) -> None:
+    """Raises a usage error for an option without the other one that it works with."""
+    for name, other in needed.items():
+        if not is_said(other):
+            refuse_said((name,), f"works only with {_typed(other)}; give both")
+
+
+def check_apart(names: Collection[str], other: str) -> None:
+    """Raises a usage error for one of these options beside one that leaves it no effect."""
+    if is_said(other):
+        refuse_said(names, f"works only without {_typed(other)}; leave out one of them")
+
+
+def _typed(name: str) -> str:
+    """Returns the option of a parameter as it is typed: `-n/--limit`."""
+    known = click.get_current_context().command.params
+    return "/".join(word for one in known if one.name == name for word in one.opts)
 
 
 def examples_text(examples: Sequence[str]) -> str | None:

@@ -27,7 +27,14 @@ from tidewheel.cli.output import (
     say_table,
 )
 from tidewheel.cli.parameters import DURATION
-from tidewheel.cli.session import Session, option, session_command
+from tidewheel.cli.session import (
+    Session,
+    check_action,
+    check_apart,
+    check_beside,
+    option,
+    session_command,
+)
 from tidewheel.core.queue.access import (
     AuditEntry,
     Scope,
@@ -74,6 +81,7 @@ def token_command(session: Session, action: str, name: str | None, **options: An
     The token is printed once; the store keeps a hash of it. `link` prints an address that signs
     a browser in with the rights of your own token; it works once, within five minutes.
     """
+    check_action(action, dict.fromkeys(("scope", "for", "queue", "lasts"), "create"))
     if action == "list":
         return _list_tokens(session)
     if action == "link":
@@ -305,10 +313,7 @@ def verify_command(
     session: Session, *, files: bool, audit_head: str | None, **how: bool
 ) -> int:
     """List every inconsistency in the store; exit 1 if there is one."""
-    if how["deletes"] and not files:
-        raise click.UsageError("--delete works only with --files; give both")
-    if how["unmarked"] and not how["deletes"]:
-        raise click.UsageError("--unmarked works only with --delete; give both")
+    check_beside({"deletes": "files", "unmarked": "deletes", "is_sure": "deletes"})
     found, head = session.ask_existing(lambda client: _verified(client, audit_head))
     document: dict[str, object] = {
         "audit": head,
@@ -386,6 +391,7 @@ def audit_command(
     before it: no entry can be changed, removed or inserted without a trace. `--check` and
     `verify` find the first entry where this happened.
     """
+    check_apart(("export_to",), "check_file")
     if check_file is not None:
         return _check_audit(session, check_file)
     if export_to is not None:

@@ -244,6 +244,11 @@ def task_command(
     """Show a task: its fields, its history, and why it does not run."""
     if stream is None and (follow or attempt):
         raise click.UsageError("--follow and --attempt go with --log out or --log err")
+    if stream is not None and session.as_json:
+        raise click.UsageError(
+            "--log prints what the task wrote as it is, so --json does not work with it; leave "
+            f"--json out, or write: tidewheel log {task_id} --file {stream} --json"
+        )
 
     from tidewheel.cli.pages.log import LogWish, named_task, printer, say_log
     from tidewheel.cli.pages.task import gather, say_page, say_page_json

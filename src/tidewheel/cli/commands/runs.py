@@ -12,7 +12,14 @@ import click
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, safe_lines, say
 from tidewheel.cli.runs.access import Document, Target, look, this_job, with_runs
-from tidewheel.cli.session import Session, Words, option, session_command
+from tidewheel.cli.session import (
+    Session,
+    Words,
+    check_apart,
+    check_beside,
+    option,
+    session_command,
+)
 from tidewheel.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
@@ -57,6 +64,8 @@ def runs_command(
     """
     from tidewheel.cli.pages.run import say_runs
 
+    check_beside({"yes": "unwanted"})
+    check_apart((*which, "limit"), "unwanted")
     if unwanted:
         return _delete(session, unwanted, yes=yes)
     which["matching"] = which["matching"] or ""
@@ -161,17 +170,32 @@ def show_command(session: Session, words: Words, *, part: str | None) -> int:
     With ids: tasks with their prerequisites, outputs, flows and submissions. This works without
     a scheduler.
     """
+    asked = partial(_part_arguments, part)
     if part in ("versions", "diff"):
         from tidewheel.cli.pages import workflows
 
-        asked = _two_versions if part == "diff" else lambda _: {}
         says = workflows.say_diff if part == "diff" else workflows.say_versions
         return session.answer(look(session, part, words, asked), says)
     from tidewheel.cli.pages import run, task
 
-    page = look(session, part or "show", words, lambda target: {"ids": list(target.rest)})
+    page = look(session, part or "show", words, asked)
     of_run = run.say_history if part else run.say_run
     return session.answer(page, task.say_tasks if "tasks" in page else of_run)
+
+
+def _part_arguments(part: str | None, target: Target) -> Document:
+    """Returns what the words behind the run ask for; raises a usage error where they mean
+    nothing."""
+    if part == "diff":
+        return _two_versions(target)
+    if part is None:
+        return {"ids": list(target.rest)}
+    if target.rest:
+        raise click.UsageError(
+            f"--{part} concerns the whole run; leave out {target.rest[0]!r}: tidewheel show "
+            f"{target.run} --{part}"
+        )
+    return {}
 
 
 def _two_versions(target: Target) -> Document:
@@ -289,6 +313,8 @@ def log_command(
     of the queue, both out and err are printed unless --file names one; if an exception ended
     its handler, the traceback comes last.
     """
+    check_beside({"glob": "text", "case": "text"})
+    check_apart(("follow",), "path_only")
     wish = {name: given.pop(name) for name in ("file", "submit", "attempt")}
     is_search = given["text"] is not None or given["task"] or session.as_json
     with_debug = not is_search and str(given["level"] or "").lower() == "debug"
@@ -298,6 +324,10 @@ def log_command(
     def arguments(target: Target) -> Document:
         if len(target.rest) > 1:
             raise click.UsageError(f"one task at a time: {target.rest[0]} or {target.rest[1]}?")
+        if not target.rest:
+            from tidewheel.cli.pages.log import refuse_without_task
+
+            refuse_without_task(target.run, *wish)
         return wish | {"id": target.rest[0] if target.rest else ""}
 
     try:

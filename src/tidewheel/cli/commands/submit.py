@@ -14,7 +14,7 @@ import click
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, say, say_json
 from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE, VARIABLE, name_options
-from tidewheel.cli.session import Session, Words, option, session_command
+from tidewheel.cli.session import Session, Words, check_beside, option, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, explained
 from tidewheel.errors import BadSetting
 from tidewheel.exact_json import decode
@@ -119,6 +119,7 @@ def command(session: Session, argv: Words, *, wait: bool, **options: Any) -> int
         return session.ask_or_make(
             lambda client: _submit_many(client, session, fields, atomic, wait)
         )
+    check_beside({"atomic": "file", "retry_delay": "retries", "compose": "runner"})
     task = _fields(argv, options)
     return session.ask_or_make(lambda client: _submit_one(client, session, task, wait=wait))
 

@@ -30,7 +30,7 @@ from tidewheel.cli.output import (
     say_table,
 )
 from tidewheel.cli.parameters import filter_options
-from tidewheel.cli.session import Session, option, session_command
+from tidewheel.cli.session import Session, check_apart, option, session_command
 from tidewheel.core.queue.access import RUN_QUEUE
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused
@@ -84,6 +84,7 @@ def tasks_command(
     **which: Unpack[Filters],
 ) -> int:
     """List tasks of queues, newest first."""
+    check_apart(("vocabulary", "before"), "watch")
     if (which.get("queue") or "").startswith(RUN_QUEUE):
         which["jobs"] = True
     if watch:

@@ -27,7 +27,16 @@ from tidewheel.cli.runs.access import (
     this_job,
     with_runs,
 )
-from tidewheel.cli.session import OptionRow, Session, Words, option, options, session_command
+from tidewheel.cli.session import (
+    OptionRow,
+    Session,
+    Words,
+    check_apart,
+    option,
+    options,
+    refuse_said,
+    session_command,
+)
 from tidewheel.cli.verbs import TABLE, Verb, VerbOption
 from tidewheel.core.operator.verbs import (
     REOPENING_VERBS,
@@ -124,6 +133,11 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
         if len(target.rest) > 1:
             raise click.UsageError("stop takes one point or one task")
         bound = "after_task" if "/" in target.rest[0] else "at_point"
+        if bound in given:
+            [typed] = [
+                one.names.split()[0] for one in TABLE[name].options if one.field == bound
+            ]
+            raise click.UsageError(f"give {target.rest[0]!r} or {typed}, not both")
         return kind(**{bound: target.rest[0]}, **given)  # type: ignore[arg-type]
     if target.rest:
         raise click.UsageError(f"{name} concerns the whole run; leave out {target.rest[0]!r}")
@@ -256,22 +270,29 @@ def broadcast_command(session: Session, words: Words, **options: Any) -> int:  #
     """Change settings of tasks that have not started yet; without options, list the settings
     that are broadcast.
     """
+    changes = ("settings", "cancel", "clear", "expire")
+    check_apart((*changes, "set_file"), "display")
     is_listed, set_file = options.pop("display"), options.pop("set_file")
     if set_file is not None:
         options["settings"] += tuple(_settings_in(set_file.read_text(encoding="utf-8")))
-    changes = ("settings", "cancel", "clear", "expire")
     if is_listed or not any(options[name] for name in changes):
         return _list_broadcasts(session, words)
     options["points"] = options["points"] or ("*",)
     options["namespaces"] = options["namespaces"] or ("root",)
 
     def asked(target: Target) -> Broadcast:
-        if target.rest:
-            word = target.rest[0]
-            raise click.UsageError(f"unexpected {word!r}; give points with -p, tasks with -n")
+        _nothing_behind(target)
         return Broadcast(**options)
 
     return say_given(session, give(session, words, asked))
+
+
+def _nothing_behind(target: Target) -> Document:
+    """Returns no arguments; raises a usage error for words behind the run."""
+    if target.rest:
+        word = target.rest[0]
+        raise click.UsageError(f"unexpected {word!r}; give points with -p, tasks with -n")
+    return {}
 
 
 def _settings_in(text: str) -> list[str]:
@@ -298,7 +319,7 @@ def _list_broadcasts(session: Session, words: Words) -> int:
         )
         say_found(documents(page, "broadcasts"), columns, empty)
 
-    return session.answer(look(session, "broadcasts", words, lambda _: {}), show)
+    return session.answer(look(session, "broadcasts", words, _nothing_behind), show)
 
 
 # ---- `ext-trigger` ----
@@ -326,6 +347,9 @@ def ext_trigger_command(session: Session, words: Words) -> int:
 
 # ---- `reload`: a run goes on with the definition as it is now ----
 
+# The scheduler reads the folder: a job cannot put a definition into the store.
+JOB_RELOADS = "a job reloads only the folder of its run"
+
 
 @session_command("reload", "reload forecast", "reload forecast ~/flows/forecast -s MEMBERS=8")
 @click.argument("words", nargs=-1, metavar="[RUN] [DIR]")
@@ -337,10 +361,10 @@ def reload_command(session: Session, words: Words, settings: Words, *, dry_run: 
     The new definition replaces the old one completely. If it has an error, nothing changes.
     """
     if this_job(session) is not None:
-        # The scheduler reads the folder: a job cannot put a definition into the store.
+        refuse_said(("settings",), f"does not work in a job: {JOB_RELOADS}; leave it out")
         if dry_run:
-            return try_verb(session, words, lambda _: Reload())
-        return say_given(session, give(session, words, lambda _: Reload()))
+            return try_verb(session, words, _reload_in_job)
+        return say_given(session, give(session, words, _reload_in_job))
 
     async def ask(runs: Runs) -> Answer | Document | int:
         saved = await _save_new(runs, words, settings, as_json=session.as_json)
@@ -357,6 +381,13 @@ def reload_command(session: Session, words: Words, settings: Words, *, dry_run: 
 
         return session.answer(made, say_preview)
     return say_given(session, Given(made.run, Reload(), made.number, made.document))
+
+
+def _reload_in_job(target: Target) -> Reload:
+    if target.rest:
+        what = f"{target.rest[0]!r} does not work in a job"
+        raise click.UsageError(f"{what}: {JOB_RELOADS}; leave it out")
+    return Reload()
 
 
 async def _save_new(

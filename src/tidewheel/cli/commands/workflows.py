@@ -13,7 +13,14 @@ import click
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note
 from tidewheel.cli.pages import workflows as page
-from tidewheel.cli.session import Session, Words, ask_client, option, session_command
+from tidewheel.cli.session import (
+    Session,
+    Words,
+    ask_client,
+    check_action,
+    option,
+    session_command,
+)
 from tidewheel.core.graph.findings import InvalidDefinition
 
 if TYPE_CHECKING:
@@ -81,6 +88,7 @@ def _only_folder(paths: Words) -> str:
     return str(*found) if len(found) == 1 else ""
 
 
+WORKFLOW_OPTIONS = {"texts": "check and render", "stage": "render"}  # and what takes them
 ACTIONS = ("list", "show", "check", "render", "diff", "remove")
 
 
@@ -131,6 +139,7 @@ def workflows_command(  # noqa: PLR0913 - each an option
             f"{action} takes one name; write the version behind a slash: tidewheel workflows "
             f"{action} NAME/VERSION"
         )
+    check_action(action, WORKFLOW_OPTIONS)
     given: dict[str, object] | None = None  # no request, which lacks nothing
     if texts or file is not None:
         from tidewheel.formats.sip.parameters import read_parameters
@@ -159,6 +168,18 @@ def workflows_command(  # noqa: PLR0913 - each an option
 
 STDIN = "-"
 LIMIT = click.IntRange(1, 1_000)
+# The actions that take an option, by its parameter.
+SBI_OPTIONS = {
+    **dict.fromkeys(("status", "subarray", "limit"), "list"),
+    "dry_run": "submit",
+    "reason": "abort",
+}
+BLOCK_OPTIONS = {
+    **dict.fromkeys(("sbi", "status", "workflow"), "list"),
+    "history": "show",
+    "reason": "abort",
+}
+OBJECT_OPTIONS = {"facts": "post", "after": "list", "limit": "list"}
 
 
 @session_command(
@@ -202,6 +223,7 @@ def sbi_command(  # noqa: PLR0913 - each an option
         raise click.UsageError(f"say which: tidewheel sbi {action} {missing}")
     if action == "list" and what:
         raise click.UsageError(f"list takes no id; write: tidewheel sbi show {what}")
+    check_action(action, SBI_OPTIONS)
     if action == "submit":
         from tidewheel.wiring.stores import is_remote
 
@@ -210,8 +232,6 @@ def sbi_command(  # noqa: PLR0913 - each an option
         if told["is_new"] and not (dry_run or session.as_json or is_remote(session.store)):
             note("blocks need a scheduler and a worker; start both: tidewheel up")
         return code
-    if dry_run:
-        raise click.UsageError("--dry-run is for submit")
     if action == "show":
         return session.answer(session.ask(lambda one: one.blocks.sbi(what)), page.say_sbi)
     if action == "abort":
@@ -291,8 +311,7 @@ def blocks_command(  # noqa: PLR0913 - each an option
         raise click.UsageError(f"say which: tidewheel blocks {action} ID")
     if action == "list" and block:
         raise click.UsageError(f"list takes no id; write: tidewheel blocks show {block}")
-    if history and action != "show":
-        raise click.UsageError("--history is for show: tidewheel blocks show ID --history")
+    check_action(action, BLOCK_OPTIONS)
     if history:
         told = session.ask(lambda one: one.blocks.history(block))
         return session.answer(told, page.say_history)
@@ -331,6 +350,7 @@ def objects_command(
         raise click.UsageError(
             "post and remove need names, list takes none: tidewheel objects post NAME…"
         )
+    check_action(action, OBJECT_OPTIONS)
     known: dict[str, str] = {}
     for text in facts:
         key, sign, known[key] = text.partition("=")

@@ -27,7 +27,7 @@ from tidewheel.cli.runs.access import (
     this_job,
     with_runs,
 )
-from tidewheel.cli.session import Session
+from tidewheel.cli.session import Session, refuse_said
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import STREAMS, attempt_log
 from tidewheel.config import home_directory
@@ -202,6 +202,7 @@ def say_queue_log(
             task = await named_task(client, word)
         except NotFound:
             return False
+        _refuse_submission(task)
         if not session.as_json and not path_only:
             await say_log(client, task, asked, printer)
             return True
@@ -217,6 +218,21 @@ def say_queue_log(
         return True
 
     return session.ask(show)
+
+
+def _refuse_submission(task: Task) -> None:
+    """Raises a usage error for -s, as a task of the queue has attempts only."""
+    refuse_said(
+        ("submit",),
+        f"is for tasks of runs; {task.id} is a task of the queue: tidewheel log {task.id} "
+        "--attempt N",
+    )
+
+
+def refuse_without_task(run: str, *names: str) -> None:
+    """Raises a usage error for an option that chooses a log of a job that is not named."""
+    told = f"is about the log of one job; name its task: tidewheel log {run} POINT/NAME"
+    refuse_said(names, told)
 
 
 def _stream(word: object) -> str | None:
@@ -415,6 +431,9 @@ def search_logs(session: Session, words: Words, asked: LogSearch) -> None:
         task = target.rest[0] if target.rest else ""
         if task and asked.task is not None:
             raise click.UsageError(f"give the task {task} or --task {asked.task}, not both")
+        if not task:
+            dropped = ("submit", "attempt") if asked.text else ("file", "submit", "attempt")
+            refuse_without_task(target.run, *dropped)
         found = FoundLines(target.run, asked, say_hit)
         if asked.task is None:
             await found.search_log(ask, task)
@@ -439,6 +458,7 @@ def search_queue_log(session: Session, word: str, asked: LogSearch) -> bool:
             task = await named_task(client, word)
         except NotFound:
             return None
+        _refuse_submission(task)
         found = FoundLines(None, asked, say_hit)
         attempt = cast("int | None", asked.log["attempt"]) or max(1, task.attempt)
         for one in STREAMS if stream is None else (stream,):

@@ -22,7 +22,6 @@ from tidewheel.cli.runs.request import (
     Wanted,
     found_run,
     is_exactly,
-    is_said,
     new_run,
     refuse_another,
     registered_here,
@@ -36,7 +35,7 @@ from tidewheel.cli.runs.request import (
     wanted_from,
 )
 from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again, under_way
-from tidewheel.cli.session import NewStore, Session
+from tidewheel.cli.session import NewStore, Session, check_apart, refuse_said
 from tidewheel.client.local_run import RunHere, RunHereSettings, own_settings
 from tidewheel.client.tokens import passwords_of
 from tidewheel.config import home_directory
@@ -71,6 +70,7 @@ UNDELIVERED_MAX = 100  # runs that are looked at
 
 
 def run_definition(definition: Definition, options: dict[str, Any]) -> int:
+    check_apart(("fail_on",), "detach")
     outer = click.get_current_context().find_object(Session) or Session()
     where = options["store"] = options["store"] or outer.store
     wanted = wanted_from(definition, options)
@@ -92,10 +92,7 @@ def _run_far(
     from tidewheel.cli.runs.remote import Following, run_on_server
 
     only_here = ("slots", "tie_jobs", "trigger_log", *OPTION_NAMES)
-    for option in click.get_current_context().command.params:
-        if option.name in only_here and is_said(option.name):
-            what = f"{option.opts[0]} works only without a server; leave it out"
-            raise click.UsageError(what)
+    refuse_said(only_here, "works only without a server; leave it out")
     how = Following(
         server=store_settings(where).url,
         detach=options["detach"],

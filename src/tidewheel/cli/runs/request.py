@@ -15,8 +15,6 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-import click
-
 from tidewheel.cli.capacity_options import lacking, offered
 from tidewheel.cli.definitions import Definition, possible_name
 from tidewheel.cli.output import note, safe
@@ -24,6 +22,7 @@ from tidewheel.cli.pages.findings import check_places_here, note_findings, refus
 from tidewheel.cli.pages.format import reached
 from tidewheel.cli.pages.workflows import parts
 from tidewheel.cli.runs.result import words_of
+from tidewheel.cli.session import is_said
 from tidewheel.client.local_run import RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
 from tidewheel.core.graph.definition import RunMode
@@ -396,11 +395,6 @@ def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
         now=time.time_ns() / 1e9,
         parameters=json.dumps(given, default=str, sort_keys=True) if given else "",
     )
-
-
-def is_said(name: str) -> bool:
-    source = click.get_current_context().get_parameter_source(name)
-    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def settings_here(options: dict[str, Any]) -> RunHereSettings:
