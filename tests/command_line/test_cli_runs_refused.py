@@ -256,7 +256,7 @@ WAITING = """
 def test_what_why_says_of_an_awaited_message_is_the_command_that_sends_it(tidewheel):
     run = started(tidewheel, WAITING)
     why = tidewheel("why", run.name, "1/arrive", "--json").json
-    [reason] = why["reasons"]
+    [reason] = why["tasks"][0]["reasons"]
     assert reason["text"] == "1/arrive waits for the message 'new scan'"
     assert reason["commands"] == [f"tidewheel ext-trigger {run.name} 'new scan'"]
     assert reason["actions"] == [{"verb": "ext-trigger", "message": "new scan"}]
