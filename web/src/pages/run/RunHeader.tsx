@@ -26,6 +26,7 @@ export function RunHeader() {
   const { data: summary } = useQuery(summaryQuery(name));
   if (told === null) return null;
   const run = withDriver(told, facts);
+  const mode = facts?.options.mode;
   return (
     <header className="run-header">
       <div className="run-title">
@@ -34,7 +35,7 @@ export function RunHeader() {
         {facts?.parent && <><Link to="/runs/$run" params={{ run: facts.parent }} className="muted" aria-label="The run whose task started this run">{facts.parent}</Link><span className="faint">/</span></>}
         <h1>{run.name}</h1>
         <StateWord state={run.status} kind="runs" />
-        {isPlayed(facts?.options.mode) && <span className="chip" title="The jobs of this run do no real work">{facts?.options.mode} mode</span>}
+        {isPlayed(mode) && <span className="chip" title="The jobs of this run do no real work">{mode} mode</span>}
         <Link to="/definition" search={{ run: run.name }} className="muted" title="The definition of this run, its findings, and what each reload changed">definition</Link>
         {run.reason !== "" && run.status !== "stalled" && run.reason !== run.status && <span className="muted ellipsis">{plain(run.reason)}</span>}
       </div>
@@ -55,7 +56,7 @@ export function RunHeader() {
   );
 }
 
-const isPlayed = (mode: unknown) => mode === "simulation" || mode === "dummy" || mode === "skip";
+const isPlayed = (mode: unknown): mode is string => mode === "simulation" || mode === "dummy" || mode === "skip";
 
 /** A stop point that comes near (R001-31). */
 function StopPoint({ points, over }: { points: RunSummary["points"]; over: boolean }) {
