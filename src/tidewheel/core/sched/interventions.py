@@ -53,6 +53,7 @@ from tidewheel.core.sched.propagation import (
 from tidewheel.core.sched.spawn import (
     end_checks,
     leave,
+    look_again,
     look_up,
     no_longer_waits,
     settle,
@@ -183,6 +184,7 @@ def _leave_flows(context: StepContext, task: PooledTask, flows: Flows) -> None:
             context.touched.chains[(task.plan.name, flow)] = None
             context.chains_to_start.append((task.plan, flow, task.point))
     task.flows -= flows
+    look_again(context, task)
     context.touched.tasks[task.key] = context.touched.memory[task.key] = None
     context.evaluate(task.key, task.flows)
 

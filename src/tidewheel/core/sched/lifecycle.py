@@ -42,7 +42,7 @@ from tidewheel.core.sched.services import (
     let_all_go,
     running_on,
 )
-from tidewheel.core.sched.spawn import RETRY, STALL, leave, look_up, settle
+from tidewheel.core.sched.spawn import RETRY, STALL, leave, look_again, look_up, settle
 from tidewheel.core.sched.task_state import (
     FIRST_FLOW,
     NO_FLOW,
@@ -120,6 +120,7 @@ def flow_stopped(context: StepContext, event: events.FlowStopped) -> None:
         if len(task.flows) > 1:
             task.flows -= {event.flow}
             pool.flow_counts[event.flow] -= 1
+            look_again(context, task)
             context.touched.tasks[task.key] = context.touched.memory[task.key] = None
             context.evaluate(task.key, task.flows)
         elif not task.is_active:

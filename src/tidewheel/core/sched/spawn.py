@@ -147,6 +147,15 @@ def look_up_in(pool: TaskPool, task: PooledTask, flows: Flows) -> None:
     task.flows = together
 
 
+def look_again(context: StepContext, task: PooledTask) -> None:
+    """Looks atoms up for a task that has left a flow: what all of its other flows ignore may
+    count as made from now on."""
+    if task.stage is _STAGE_WAITING and task.missing and not task.outputs:
+        look_up(context.pool, task)
+        task.blocked = task.blocked and bool(task.missing)
+        settle(context, task)
+
+
 def satisfy(
     context: StepContext, task: PooledTask, arrow: IndexedArrow, base: int, number: int
 ) -> None:
