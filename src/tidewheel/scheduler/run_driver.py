@@ -446,7 +446,7 @@ def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> U
 
 
 def _in_words(error: Exception) -> str:
-    """Returns an error in words: a refusal as it is, anything else as a bug of tidewheel."""
+    """Returns an error in words: a refusal as it is, anything else as a bug in tidewheel."""
     return str(error) if isinstance(error, Refused) else f"a bug in tidewheel, {error!r}"
 
 

@@ -139,7 +139,7 @@ DefinitionOut = answer(
     "DefinitionOut",
     "The definition of a run, or of a registered workflow.",
     **{"digest": str, "workflow": str, "kind": str, "text": str},
-    variables=msgspec.Raw,  # a list of texts
+    variables=msgspec.Raw,  # a list of strings
     files=list[FileOut],
 )
 
