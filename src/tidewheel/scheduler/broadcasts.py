@@ -103,7 +103,7 @@ def read_setting(text: str) -> Setting:
     if not equals:
         raise Refused(f"{text!r} has no value; write [SECTION]ITEM=VALUE")
     item = read_item(left)
-    accepted = _spec(item).choices
+    accepted = tuple(RunMode) if item == "run mode" else _spec(item).choices
     try:
         found = _applied(item).read(value)
         if accepted and found and found not in accepted:

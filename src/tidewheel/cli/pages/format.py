@@ -28,7 +28,6 @@ from tidewheel.cli.output import (
     say_columns,
 )
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
-from tidewheel.core.graph.definition import RunMode
 from tidewheel.core.queue.task import TaskError
 from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.quantities import show_duration
@@ -72,10 +71,16 @@ def run_cell(run: Document) -> StyledWord:
     return status_cell(status)._replace(word=word)
 
 
+MODES = {
+    "simulation": "simulation mode: no jobs run",
+    "dummy": "dummy mode: jobs only sleep",
+    "skip": "skip mode: no jobs run",
+}
+
+
 def mode_note(mode: str | None) -> str:
     """Returns what is added about a run whose jobs are not real; "" if they are."""
-    says = RunMode(mode or RunMode.LIVE).says
-    return f" ({says})" if says else ""
+    return f" ({MODES[mode]})" if mode in MODES else ""
 
 
 def state_cell(page: Document) -> StyledWord:

@@ -44,16 +44,6 @@ class RunMode(StrEnum):
     DUMMY = "dummy"
     SKIP = "skip"
 
-    @property
-    def says(self) -> str:
-        """Returns what people have to know of a run in this mode; "" if its jobs are real."""
-        return {
-            RunMode.LIVE: "",
-            RunMode.SIMULATION: "simulation mode: no jobs run",
-            RunMode.DUMMY: "dummy mode: jobs only sleep",
-            RunMode.SKIP: "skip mode: no jobs run",
-        }[self]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scripts:
