@@ -402,7 +402,7 @@ def test_a_new_site_says_how_to_begin_and_a_restart_does_not_make_a_stall_younge
             eventually_told(is_driven, "a scheduler has taken the run over")
             [after] = alone.caller().get("/grid").json["runs"]
             assert (after["status"], after["since"]) == ("stalled", before["since"])
-            since = f"since {before['since'][11:16]}Z"
+            since = f"at {before['since'][11:16]}Z"
             expect(row(page, run)).to_contain_text(since)
     finally:
         context.close()

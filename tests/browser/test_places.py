@@ -60,7 +60,7 @@ def test_a_queue_is_paused_and_tasks_are_cancelled_and_submitted_again(site, pag
     queue = page.get_by_role("row", name=re.compile(f"^{QUEUE} "))
     expect(queue).to_contain_text("no worker serves it")
     queue.get_by_role("button", name="Pause").click()
-    expect(page.get_by_role("dialog")).to_contain_text("2 wait")
+    expect(page.get_by_role("dialog")).to_contain_text("2 tasks will wait")
     confirm(page, "Pause")
     expect(queue).to_contain_text("paused")
     rows = page.get_by_role("table", name="Tasks").get_by_role("row")

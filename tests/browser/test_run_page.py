@@ -161,7 +161,7 @@ def test_a_task_that_waits_for_many_names_them_once(site, wide, page):
     page.goto(address(site, wide, f"?views=table&select={task}"))
     why = page.get_by_label("Why it does not run")
     expect(why.get_by_role("listitem")).to_have_count(1)
-    expect(why).to_contain_text(f"{task} needs {ALIKE}")
+    expect(why).to_contain_text(f"{task} waits: {ALIKE}")
     expect(why.get_by_role("button", name=f"Trigger {MEMBERS} tasks")).to_be_visible()
 
 
