@@ -57,6 +57,15 @@ def define(machine, name="tide", script="true"):
 # ---- running ----
 
 
+def test_options_for_a_run_that_waits_for_a_scheduler_are_refused_and_not_dropped(here):
+    define(here)
+    assert here("run", "tide", "--detach").status == 0
+    answer = here("run", "tide/run1", "--detach", "--stopcp", "1")
+    assert answer.status == 2, answer.out + answer.err
+    assert "tide/run1 waits for a scheduler already" in answer.err
+    assert here("run", "tide/run1", "--detach").status == 0
+
+
 def test_a_run_is_sent_driven_there_and_followed_here(here, there, scheduler):
     define(here)
     scheduler("tide/run1")

@@ -75,8 +75,13 @@ async def first_token(store: Store, home: Path, address: str) -> Path | None:
     if await store.tokens():
         return None
     text, _ = await make_token(store, "first start", ADMIN)
-    usual, beside = home / TOKEN_FILE, home / token_file_of(address)
-    return write_private(text, beside if usual.exists() else usual)
+    return write_private(text, _free_file(home, address))
+
+
+def _free_file(home: Path, address: str) -> Path:
+    """Returns where a new token goes: the usual file, or one beside it if that is in use."""
+    usual = home / TOKEN_FILE
+    return home / token_file_of(address) if usual.exists() else usual
 
 
 async def local_admin(store: Store, home: Path, address: str) -> tuple[TokenView, Path]:
@@ -93,7 +98,7 @@ async def local_admin(store: Store, home: Path, address: str) -> tuple[TokenView
     if view := await _good_admin(store, beside):
         return view, beside
     text, view = await make_token(store, "up", ADMIN)
-    return view, write_private(text, beside if usual.exists() else usual)
+    return view, write_private(text, _free_file(home, address))
 
 
 async def _good_admin(store: Store, path: Path) -> TokenView | None:
