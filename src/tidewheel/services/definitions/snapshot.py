@@ -29,8 +29,11 @@ from tidewheel.core.operator.definition import (
     RunOptions,
     StoredDefinition,
     StoredFile,
+    check_options,
     sealed,
 )
+from tidewheel.core.operator.selection import read_point, select
+from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import NotFound, Refused
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.flow_cylc.node_checks import BAD_HANDLER
@@ -228,10 +231,36 @@ def check_definition(
     findings = Findings()
     with TemporaryDirectory() as folder:  # it has none of its own yet
         loaded, _ = _load_stored(definition, options, Path(folder), findings, is_new=True)
-    if loaded.graph is not None and check is not None:
-        check(options, loaded.graph, findings)
+    check_new(definition.kind, options, loaded.graph, findings, check)
     if loaded.graph is None or findings.has_errors:
         raise InvalidDefinition(definition.workflow, findings.sorted())
+
+
+def check_new(
+    kind: str,
+    options: RunOptions,
+    graph: Graph | None,
+    findings: Findings,
+    check: GraphCheck | None = None,
+) -> None:
+    """Judges the options of a new run, whose definition has just been read.
+
+    Raises Refused for those that the run could never begin with, or would ignore: they are
+    kept with it. What ``check`` says is added to the findings.
+    """
+    check_options(kind, options)
+    if graph is not None:
+        check_start(graph, options)
+        if check is not None:
+            check(options, graph, findings)
+
+
+def check_start(graph: Graph, options: RunOptions) -> None:
+    """Raises Refused for tasks and points in the options that the graph does not have."""
+    if options.start_tasks:
+        select(new_pool(graph), options.start_tasks)
+    if options.hold_after:
+        read_point(graph.cycling, options.hold_after)
 
 
 def _load_stored(
