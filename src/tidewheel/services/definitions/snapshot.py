@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.checks.names import IMPLICIT_TASKS
+from tidewheel.core.graph.checks.names import IMPLICIT_TASKS, RUN_WITHOUT_JOB
 from tidewheel.core.graph.definition import POLICIES, TIDEWHEEL
 from tidewheel.core.graph.findings import Finding, Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.graph import Graph
@@ -64,7 +64,7 @@ MADE_BY_RUNS = frozenset({"log", "share", "work"})  # at the top of their folder
 
 
 # Mistakes with which a run works all the same: a run that has begun goes on with them.
-_JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER})
+_JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER, RUN_WITHOUT_JOB})
 
 
 # Finds, beside what is wrong with the definition itself, what keeps a run from beginning.
