@@ -42,6 +42,7 @@ from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE, SourceOptions
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts
 from tidewheel.formats.flow_cylc.workflow import (
+    UNKNOWN_TASK,
     LoadedWorkflow,
     LoadOptions,
     PointTexts,
@@ -64,7 +65,7 @@ MADE_BY_RUNS = frozenset({"log", "share", "work"})  # at the top of their folder
 
 
 # Mistakes with which a run works all the same: a run that has begun goes on with them.
-_JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER, RUN_WITHOUT_JOB})
+_JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER, RUN_WITHOUT_JOB, UNKNOWN_TASK})
 
 
 # Finds, beside what is wrong with the definition itself, what keeps a run from beginning.

@@ -175,7 +175,16 @@ def _report_implicit(
 
 
 def check_unused(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
-    """Reports tasks that are defined and not in the graph."""
+    """Reports tasks and xtriggers that are defined and not in the graph."""
+    asked = _xtriggers_asked(workflow)
+    for label, known in workflow.xtriggers.items():
+        if label not in asked:
+            findings.warning(
+                "unused-xtrigger",
+                f"the xtrigger {label} is defined, but nothing in the graph waits for it",
+                f"write @{label} in the graph, or remove the definition",
+                known.position,
+            )
     unused = [name for name in workflow.nodes if name not in graph.nodes]
     if unused:
         them = "it" if len(unused) == 1 else "them"
