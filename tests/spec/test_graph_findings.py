@@ -476,3 +476,31 @@ def test_an_xtrigger_that_nothing_waits_for_is_a_warning() -> None:
     assert (finding.code, finding.severity) == ("unused-xtrigger", Severity.WARNING)
     assert finding.message.startswith("the xtrigger two is defined, but nothing")
     assert "two = xrandom" in text.splitlines()[finding.position.line - 1]
+
+
+IDLE = {
+    "[[[skip]]]\n    outputs = sent, snet": (
+        "unknown-output",
+        "[runtime][a][skip]outputs names 'snet', which is no output of this task",
+        "did you mean 'sent'?",
+    ),
+    "[[[workflow state polling]]]\n    max-polls = 3": (
+        "idle-polling",
+        "a has [workflow state polling], and polls for no other workflow",
+        "write a<WORKFLOW::TASK> in the graph, or remove the section",
+    ),
+}
+
+
+@pytest.mark.parametrize("section", IDLE)
+def test_what_a_task_says_without_effect_is_a_warning(section: str) -> None:
+    runtime = f"[[a]]\n[[[outputs]]]\nsent = it was sent\n{section}"
+    (finding,) = load_with_findings(flow("R1 = a", runtime))[1]
+    assert (finding.code, finding.message, finding.hint) == IDLE[section]
+    assert finding.severity is Severity.WARNING
+
+
+def test_a_queue_without_members_is_a_warning() -> None:
+    queues = "[[queues]]\n    [[[default]]]\n        limit = 3\n    [[[q]]]\n        limit = 1"
+    (finding,) = load_with_findings(flow("R1 = a", "[[a]]", scheduling=queues))[1]
+    assert (finding.code, finding.severity) == ("empty-queue", Severity.WARNING)

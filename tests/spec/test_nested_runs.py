@@ -13,6 +13,7 @@ from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.operator import nested
 from tidewheel.core.operator.nested import DEPTH_MAX
 from tidewheel.core.operator.verbs import (
+    Broadcast,
     Hold,
     Kill,
     Pause,
@@ -510,6 +511,17 @@ def test_a_run_that_waits_for_a_stalled_one_shows_it_among_its_causes(flow):
     run.fails("1/post/01/1/x")
     (cause,) = run.look(show)["causes"]
     assert cause["id"] == "1/post"
+
+
+@pytest.mark.parametrize(
+    "setting", ["script=false", "pre-script=true", "[environment]A=1", "[directives]-N=1"]
+)
+def test_settings_of_jobs_cannot_be_broadcast_to_a_task_that_is_a_run(flow, setting):
+    run = flow(parent())
+    with pytest.raises(Refused, match="cannot be broadcast to post: it is a run of another"):
+        run.gives(Broadcast(namespaces=("post",), settings=(setting,)))
+    run.gives(Broadcast(settings=(setting,)))  # to all: others have jobs
+    run.gives(Broadcast(namespaces=("post",), settings=("execution time limit=PT1H",)))
 
 
 # ---- what is found before it runs ----

@@ -489,7 +489,11 @@ def _check_awaited(engine: RunEngine, message: str) -> None:
     awaited = sorted(set(engine.graph.special.wait_for_message.values()))
     if message in awaited:
         return
-    known = f"the messages are {some(map(repr, awaited))}" if awaited else "they wait for no messages"
+    known = (
+        f"the messages are {some(map(repr, awaited))}"
+        if awaited
+        else "they wait for no messages"
+    )
     hint = meant(message, awaited, known)
     raise Refused(f"tasks of this run do not wait for the message {message[:100]!r}; {hint}")
 

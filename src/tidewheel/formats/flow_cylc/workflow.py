@@ -509,6 +509,13 @@ def _nodes(
             hint = "remove the script: such a task only waits"
             findings.error("polling-task-with-script", seen, hint, node.position)
         nodes[name] = replace(node, polling=replace(node.polling, target=polled))
+    for name, node in nodes.items():
+        if node.polling not in (settings.nodes[ROOT].polling, definition.NO_POLLING) and (
+            not node.polling.target
+        ):
+            seen = f"{name} has [workflow state polling], and polls for no other workflow"
+            hint = f"write {name}<WORKFLOW::TASK> in the graph, or remove the section"
+            findings.warning("idle-polling", seen, hint, node.position)
     return nodes
 
 
@@ -524,6 +531,10 @@ def _check_listed(settings: FlowSettings, graph: Graph, findings: Findings) -> N
     for kind, one in special.named():
         _check_name(f"special tasks]{kind}", one.name, known, report, one.position)
     for queue, has in settings.queues.items():
+        if not has.members and queue != definition.DEFAULT_GROUP:
+            seen = f"[scheduling][queues][{queue}] has no members, so its limit has no effect"
+            hint = "write members = TASK, FAMILY, …, or remove it"
+            findings.warning("empty-queue", seen, hint, has.position)
         for name in has.members:
             where = f"queues][{queue}]members"
             _check_name(where, name, known, findings.warning, has.position)

@@ -296,6 +296,12 @@ OF_JOBS = {
 RUN_WITHOUT_JOB = "run-without-job"
 
 
+def is_of_jobs(setting: str) -> bool:
+    """Says whether only jobs have a setting, such as `script` or `[environment]NAME`."""
+    section, bracket, _ = setting.rpartition("]")
+    return (section + bracket or setting) in ("script", *OF_JOBS.values())
+
+
 def _check_of_jobs(name: str, node: NodeDef, root: NodeDef, findings: Findings) -> None:
     """Reports what a task says about its job although it is a run."""
     for path, item in OF_JOBS.items():
