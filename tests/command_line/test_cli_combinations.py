@@ -193,3 +193,63 @@ def test_a_job_reloads_the_folder_of_its_run_only(tidewheel, words, what):
         "TIDEWHEEL_WORKFLOW_ID": "c/run1",
     }
     assert usage(tidewheel(*words.split(), **job)).startswith(what)
+
+
+# What a kind of definition cannot follow. Each row: the kind that `init` makes, the commands,
+# and the options that would have no effect.
+OF_CYCLES = "is for a flow.cylc or a workflow in Python, not for a SIP definition; leave it out"
+OF_TEXTS = "is for a flow.cylc or a SIP definition, not for a workflow in Python; leave it out"
+READ = "--icp/--initial-cycle-point 1, --fcp/--final-cycle-point 1, --compat cylc8"
+STARTED = (
+    "--startcp/--start-cycle-point 1, --stopcp/--stop-cycle-point 1, "
+    "--hold-after/--hold-cycle-point/--holdcp 1"
+)
+TEXTS = "-s/--set A=1, -z/--set-list A=1, -S/--set-file a"
+
+
+@pytest.mark.parametrize(
+    ("kind", "commands", "given", "why"),
+    [
+        ("stages", "validate, rehearse, graph, list, run", READ, OF_CYCLES),
+        ("stages", "run", STARTED, OF_CYCLES),
+        ("python", "validate, rehearse, graph, list, run", TEXTS, OF_TEXTS),
+    ],
+)
+def test_an_option_that_this_kind_of_definition_cannot_follow_is_refused(
+    tidewheel, kind, commands, given, why
+):
+    tidewheel("init", "it", "--kind", kind)
+    path = next(str(one) for one in (tidewheel.folder / "it").iterdir() if one.is_file())
+    asked = [
+        (f"{names} {why}", [command, path, names.partition("/")[0], value])
+        for command in commands.split(", ")
+        for names, value in (one.rsplit(" ", 1) for one in given.split(", "))
+    ]
+    found = answers(tidewheel, [words for _, words in asked])
+    assert list(map(usage, found)) == [what for what, _ in asked]
+
+
+def test_the_points_to_draw_are_no_options_of_a_run(tidewheel):
+    tidewheel("init", "it", "--kind", "stages")
+    assert tidewheel("graph", "it/it-1.0.0.yaml.j2", "1", "1").status == 0
+
+
+def test_parameters_of_a_python_workflow_are_refused_without_advice_that_it_ignores(tidewheel):
+    tidewheel("init", "it", "--kind", "python")
+    refused = tidewheel("validate", "it/it.py", "-p", "a=1")
+    assert refused.status == 2
+    assert "it/it.py is not a SIP definition and has no parameters" in refused.err
+    assert "Leave them out" in refused.err
+
+
+@pytest.mark.parametrize("option", ["--stopcp", "--fcp", "--hold-after", "--icp"])
+def test_points_for_a_run_of_stages_that_is_named_are_refused(tidewheel, option):
+    tidewheel("init", "it", "--kind", "stages")
+    tidewheel("register", "it")
+    (tidewheel.folder / "it").rename(tidewheel.folder / "elsewhere")
+    for name in ("it", "it/1.0.0"):
+        refused = tidewheel("run", name, option, "1")
+        assert refused.status == 2
+        assert refused.err.startswith(f"tidewheel: {option} (")
+        assert "not for a SIP definition" in refused.err
+    assert tidewheel("runs", "--json").json["runs"] == []

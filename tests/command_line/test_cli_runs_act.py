@@ -232,6 +232,19 @@ def test_reload_of_a_broken_definition_changes_nothing(tidewheel):
     assert heard == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "file"), [("python", "other.py"), ("stages", "other-1.0.0.yaml.j2")]
+)
+def test_variables_for_a_definition_that_takes_none_are_refused(tidewheel, kind, file):
+    run = started(tidewheel)
+    tidewheel("init", "other", "--kind", kind)
+    with run.hearing() as heard:
+        answer = tidewheel("reload", run.name, f"other/{file}", "-s", "A=1")
+    assert answer.status == 2
+    assert "-s/--set is for a flow.cylc, not for a" in answer.err
+    assert heard == []
+
+
 def test_reload_from_another_folder(tidewheel):
     run = started(tidewheel)
     (tidewheel.folder / "other").mkdir()

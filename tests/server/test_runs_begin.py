@@ -208,6 +208,33 @@ def test_a_request_that_breaks_rules_is_refused(refused, body, said):
     assert said in answer.body.decode()
 
 
+UNKNOWN = {
+    '{"start_tasks": ["1/aa"]}': "there is no task aa in this workflow",
+    '{"hold_after": "soon"}': "'soon' is not a point of this run",
+    '{"stop": "0"}': "the stop point 0 is before 1",
+    '{"parameters": "{}"}': "-p (parameters) is for a SIP definition, not for a flow.cylc",
+}
+
+
+@pytest.mark.parametrize("options", UNKNOWN)
+@pytest.mark.parametrize("body", [captured(), {"flow": PLAIN, "workflow": "tide"}])
+def test_a_run_is_not_made_with_options_that_it_could_never_begin_with(refused, body, options):
+    answer = refused.post("/runs", {**body, "options": json.loads(options)})
+    assert answer.status in (409, 422), answer.body
+    assert UNKNOWN[options] in json.dumps(answer.json)
+
+
+def test_a_run_is_not_resumed_with_points_that_it_does_not_have(server, sender):
+    run = sender.post("/runs", captured()).json["run"]["name"]
+    operator = server.caller("submit", "operate")
+    for options, said in UNKNOWN.items():
+        if "start_tasks" not in options:
+            body = {"options": json.loads(options)}
+            answer = operator.post(f"/runs/{in_path(run)}/carry-on", body)
+            assert answer.status in (409, 422), answer.body
+            assert said in json.dumps(answer.json)
+
+
 def test_limits_are_told(refused):
     many = [{"path": f"f{n}"} for n in range(10_001)]
     body = {"definition": {"workflow": "t", "text": PLAIN, "files": many}}

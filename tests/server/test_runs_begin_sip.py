@@ -20,6 +20,8 @@ FILES = {
     f"{STAGE}/parameters.yaml": "site:\n",
 }
 
+SITE = {"parameters": {"site": "north"}}
+
 
 @pytest.fixture(scope="module")
 def sender(tmp_path_factory):
@@ -61,10 +63,13 @@ def test_a_definition_and_its_parameters_begin_a_run(sender):
         (sent(options={"parameters": "[1"}), "JSON object"),
         (sent(parameters={"site": "\ud800"}), ""),
         (sent(options={"priority": 101}), "priority"),
+        (sent(**SITE, options={"initial": "3"}), "--icp (initial) is for a flow.cylc or"),
+        (sent(**SITE, options={"hold_after": "0"}), "--hold-after (hold_after) is for a flow"),
+        (sent(**SITE, options={"start_tasks": ["mak"]}), "mak"),
         ({**sent(), "version": "1.0.0"}, "registered"),
     ],
 )
 def test_what_cannot_run_is_refused_with_its_reason(sender, body, said):
     answer = sender.post("/runs", body)
-    assert answer.status in (400, 422), answer.body
+    assert answer.status in (400, 409, 422), answer.body
     assert said in json.dumps(answer.json)

@@ -474,6 +474,40 @@ def test_a_command_meets_the_run_as_it_was_seen_before_the_latest_reports(flow):
     assert run.running == ["2/a/1"]
 
 
+WAITING = """
+[scheduling]
+    [[special tasks]]
+        external-trigger = a("new scan"){more}
+    [[graph]]
+        R1 = a & b
+[runtime]
+    [[a, b]]
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "message", "advice"),
+    [
+        ("", "new scna", "did you mean 'new scan'?"),
+        (', b("done")', "x", "the messages are 'done', 'new scan'"),
+    ],
+)
+def test_a_message_from_outside_that_no_task_waits_for_is_refused(flow, more, message, advice):
+    run = flow(WAITING.format(more=more))
+    with pytest.raises(Refused) as refused:
+        run.gives(verbs.ExtTrigger(message=message))
+    assert str(refused.value) == (
+        f"tasks of this run do not wait for the message {message!r}; {advice}"
+    )
+    run.gives(verbs.ExtTrigger(message="new scan"))
+    assert "1/a/1" in run.running
+
+
+def test_a_message_to_a_run_that_waits_for_none_is_refused(flow):
+    with pytest.raises(Refused, match="'x'; they wait for no messages"):
+        flow(CHAIN).gives(verbs.ExtTrigger(message="x"))
+
+
 @pytest.mark.parametrize(
     "sent", ["~a;touch$IFS$HOME/oops", "~a;touch oops;/b", '"$(id)`id`', "~"]
 )

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed, read_flow
+from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed, Queue, read_flow
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 
 GRAPH = '[scheduling]\n    [[graph]]\n        R1 = "a"\n'
@@ -150,7 +150,7 @@ def test_every_item_has_its_type(tmp_path):
     assert scheduler.mail.batch_interval_seconds == 60.0
     assert scheduling.final_point.text == "+P1Y"
     assert scheduling.initial_constraints == ("T00", "T12")
-    assert settings.queues == {"default": (50, ()), "small": (2, ("a", "FAM"))}
+    assert settings.queues == {"default": Queue(50), "small": Queue(2, ("a", "FAM"))}
     special = settings.special_tasks
     assert [(one.name, one.argument) for one in special.clock_expire] == [
         ("a", "PT1H"),

@@ -408,6 +408,6 @@ def test_queues_and_special_tasks_may_use_parameters(tmp_path):
         """,
     )
     assert found == []
-    assert settings.queues["q"] == (0, ("a_m1", "a_m2"))
+    assert settings.queues["q"].members == ("a_m1", "a_m2")
     expire = settings.special_tasks.clock_expire
     assert [(one.name, one.argument) for one in expire] == [("a_m1", "PT1H"), ("a_m2", "PT1H")]

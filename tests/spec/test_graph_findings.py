@@ -425,3 +425,82 @@ def test_mapped_tasks_may_not_have_too_many_elements_together() -> None:
     chain = " => ".join(["list", *(f"t{number}<f>" for number in range(11))])
     text = "[task parameters]\n    f = list.files max 10000\n" + flow(f"P1 = {chain}")
     assert "too-many-tasks" in codes(text)
+
+
+# ---- lists that name tasks ----
+
+LISTS = {
+    "[[queues]]\n    [[[q]]]\n        members = model, modle": Severity.WARNING,
+    "[[special tasks]]\n    sequential = modle": Severity.ERROR,
+    '[[special tasks]]\n    external-trigger = modle("data")': Severity.ERROR,
+}
+
+
+@pytest.mark.parametrize("lists", LISTS)
+def test_a_list_that_names_no_task_is_found_with_what_was_meant(lists: str) -> None:
+    text = flow(
+        "R1 = model => b", "[[model, b]]", scheduling=lists, scheduler="UTC mode = True"
+    )
+    (finding,) = load_with_findings(text)[1]
+    assert (finding.code, finding.severity) == ("unknown-task", LISTS[lists])
+    assert finding.message.endswith("names 'modle', which is neither a task nor a family")
+    assert finding.hint == "did you mean 'model'?"
+    assert "modle" in text.splitlines()[finding.position.line - 1]
+
+
+@pytest.mark.parametrize("lists", LISTS)
+def test_what_cylc_accepts_in_a_list_is_a_warning(lists: str) -> None:
+    text = flow("R1 = model => b", "[[model, b]]", scheduling=lists)
+    (finding,) = load_with_findings(text)[1]
+    assert finding.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("name", ["FAM", "model", "in_graph", "root"])
+@pytest.mark.parametrize("lists", LISTS)
+def test_a_list_may_name_tasks_and_families(lists: str, name: str) -> None:
+    runtime = "[[FAM]]\n[[model]]\n    inherit = FAM\n[[b]]"
+    said = lists.replace("modle", name)
+    _, found = load_with_findings(flow("R1 = model => b => in_graph", runtime, scheduling=said))
+    assert "unknown-task" not in [one.code for one in found]
+
+
+def test_a_list_is_not_judged_where_the_graph_was_not_understood() -> None:
+    text = flow("R1 = model => => b", scheduling=next(iter(LISTS)))
+    assert "unknown-task" not in codes(text, severity=Severity.WARNING)
+
+
+def test_an_xtrigger_that_nothing_waits_for_is_a_warning() -> None:
+    defined = "[[xtriggers]]\n    one = xrandom(100)\n    two = xrandom(100)"
+    text = flow("R1 = @one => a", "[[a]]", scheduling=defined)
+    (finding,) = load_with_findings(text)[1]
+    assert (finding.code, finding.severity) == ("unused-xtrigger", Severity.WARNING)
+    assert finding.message.startswith("the xtrigger two is defined, but nothing")
+    assert "two = xrandom" in text.splitlines()[finding.position.line - 1]
+
+
+IDLE = {
+    "[[[skip]]]\n    outputs = sent, snet": (
+        "unknown-output",
+        "[runtime][a][skip]outputs names 'snet', which is no output of this task",
+        "did you mean 'sent'?",
+    ),
+    "[[[workflow state polling]]]\n    max-polls = 3": (
+        "idle-polling",
+        "a has [workflow state polling], and polls for no other workflow",
+        "write a<WORKFLOW::TASK> in the graph, or remove the section",
+    ),
+}
+
+
+@pytest.mark.parametrize("section", IDLE)
+def test_what_a_task_says_without_effect_is_a_warning(section: str) -> None:
+    runtime = f"[[a]]\n[[[outputs]]]\nsent = it was sent\n{section}"
+    (finding,) = load_with_findings(flow("R1 = a", runtime))[1]
+    assert (finding.code, finding.message, finding.hint) == IDLE[section]
+    assert finding.severity is Severity.WARNING
+
+
+def test_a_queue_without_members_is_a_warning() -> None:
+    queues = "[[queues]]\n    [[[default]]]\n        limit = 3\n    [[[q]]]\n        limit = 1"
+    (finding,) = load_with_findings(flow("R1 = a", "[[a]]", scheduling=queues))[1]
+    assert (finding.code, finding.severity) == ("empty-queue", Severity.WARNING)

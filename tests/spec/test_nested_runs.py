@@ -1,15 +1,19 @@
 """A task that is a run of another workflow, under virtual time (issue 19)."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from tests.kit.driven_run import DrivenRun
 from tidewheel import Workflow
-from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.checks.names import OF_JOBS
+from tidewheel.core.graph.definition import NodeDef
+from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.operator import nested
 from tidewheel.core.operator.nested import DEPTH_MAX
 from tidewheel.core.operator.verbs import (
+    Broadcast,
     Hold,
     Kill,
     Pause,
@@ -21,6 +25,7 @@ from tidewheel.core.operator.verbs import (
     Trigger,
 )
 from tidewheel.errors import Refused
+from tidewheel.formats.flow_cylc.items import node_fields
 from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_workflow
 from tidewheel.services.run_service import RunService
 
@@ -508,7 +513,20 @@ def test_a_run_that_waits_for_a_stalled_one_shows_it_among_its_causes(flow):
     assert cause["id"] == "1/post"
 
 
+@pytest.mark.parametrize(
+    "setting", ["script=false", "pre-script=true", "[environment]A=1", "[directives]-N=1"]
+)
+def test_settings_of_jobs_cannot_be_broadcast_to_a_task_that_is_a_run(flow, setting):
+    run = flow(parent())
+    with pytest.raises(Refused, match="cannot be broadcast to post: it is a run of another"):
+        run.gives(Broadcast(namespaces=("post",), settings=(setting,)))
+    run.gives(Broadcast(settings=(setting,)))  # to all: others have jobs
+    run.gives(Broadcast(namespaces=("post",), settings=("execution time limit=PT1H",)))
+
+
 # ---- what is found before it runs ----
+
+ROOT = "    [[root]]\n        pre-script = true\n        platform = x"
 
 
 @pytest.mark.parametrize(
@@ -521,6 +539,12 @@ def test_a_run_that_waits_for_a_stalled_one_shows_it_among_its_causes(flow):
         ("./post/../../x", "", "bad-workflow"),
         ("./post/", "        script = true", "two-works"),
         ("flow/1.0", "", "runs-itself"),
+        ("./post/", "        pre-script = true", "run-without-job"),
+        ("./post/", "        [[[environment]]]\n            A = 1", "run-without-job"),
+        ("./post/", "        [[[directives]]]\n            -N = 1", "run-without-job"),
+        ("./post/", "        platform = localhost", "run-without-job"),
+        ("./post/", "        platform = localhost\n" + ROOT, "run-without-job"),
+        ("./post/", ROOT, None),
     ],
 )
 def test_a_task_that_cannot_be_such_a_run_is_found_when_it_is_validated(
@@ -531,7 +555,31 @@ def test_a_task_that_cannot_be_such_a_run_is_found_when_it_is_validated(
     (tmp_path / "flow.cylc").write_text(parent(workflow, more))
     findings = Findings()
     load_workflow(tmp_path, LoadOptions(now=0.0, name="flow"), findings)
-    assert [one.code for one in findings.sorted()] == [code]
+    assert [one.code for one in findings.sorted()] == ([] if code is None else [code])
+
+
+def test_what_only_jobs_have_is_called_as_in_flow_cylc():
+    """A new field of a node is in the list, or means something to a run."""
+    items = {
+        f"{group}.{field}" if field else group: f"[{section}]{item}" if section else item
+        for section, item, group, field in node_fields()
+    }
+    assert {path: items[path] for path in OF_JOBS} == OF_JOBS
+    groups = {path.partition(".")[0] for path in OF_JOBS}
+    whole = {"inputs", "outputs", "completion", "workflow", "run_mode", "retries", "skip"}
+    whole |= {"time_limit_seconds", "meta", "events", "mail", "simulation", "polling"}
+    whole |= {"until", "resources"}  # of stages, which are no runs
+    said = {one.name for one in fields(NodeDef)} - {"name", "lineage", "parameters", "position"}
+    assert groups | whole == said
+
+
+def test_in_python_what_only_jobs_have_is_refused_for_a_run():
+    flow = Workflow("flow")
+    post = flow.task("post", workflow="imaging/1.2", environment={"A": "1"})
+    with flow.cycle("R1"):
+        flow.task("a", script="true") >> post
+    with pytest.raises(InvalidDefinition, match="of post has no effect"):
+        flow.compile()
 
 
 def test_in_python_a_task_is_a_run_of_a_registered_workflow():

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.flows import flow, graph_of
-from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.definition import FLOW_CYLC, SIP, RunOptions
 from tidewheel.errors import Refused
 from tidewheel.scheduler.restart_options import check_final, options_from_now_on
 
@@ -13,7 +13,8 @@ STORED = RunOptions(
 
 
 def merged(**given):
-    return options_from_now_on("flow/run1", STORED, RunOptions(**({"mode": ""} | given)))
+    options = RunOptions(**({"mode": ""} | given))
+    return options_from_now_on("flow/run1", STORED, options, FLOW_CYLC)
 
 
 def test_what_is_not_given_stays_as_it_was():
@@ -65,3 +66,11 @@ def test_a_final_point_may_only_become_later():
     for old, new, said in (("4", "3", "ends at 4"), ("", "4", "has no final point")):
         with pytest.raises(Refused, match=f"{said}.*--stopcp {new}"):
             check_final("r", ends_at[old], ends_at[new])
+
+
+@pytest.mark.parametrize(
+    "option", ["compat", "initial", "final", "start", "stop", "hold_after"]
+)
+def test_what_would_have_no_effect_on_stages_is_refused(option):
+    with pytest.raises(Refused, match=rf"\({option}\) is for a flow.cylc or"):
+        options_from_now_on("flow/run1", RunOptions(), RunOptions(**{option: "1"}), SIP)

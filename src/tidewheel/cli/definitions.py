@@ -21,9 +21,18 @@ from tidewheel.cli.session import (
     examples_text,
     option,
     options,
+    refuse_said,
     stop_writing,
 )
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
+from tidewheel.core.operator.definition import (
+    FLOW_CYLC,
+    IDLE_OPTIONS,
+    PYTHON,
+    SIP,
+    kinds_with,
+    not_for,
+)
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import NamedTuple
 
@@ -43,6 +52,7 @@ _SAID = (
     *("settings", "lists", "set_file", "parameter_texts", "parameter_file"),
     *("compat", "icp", "fcp"),
 )
+_CALLED = {"initial": "icp", "final": "fcp"}  # where a parameter is not called as the option
 SLOW_SECONDS = 5.0  # until a Python file that is being executed is told
 PATH = click.Path(path_type=Path)
 
@@ -103,16 +113,35 @@ class Definition(NamedTuple):
         """
         if not self.parameter_texts and self.parameter_file is None:
             return {}
-        # A folder of SIP definitions is answered with their names, when it is read.
-        is_flow = self.path.is_file() or (self.path / "flow.cylc").exists()
-        if not self.is_sip and is_flow:
+        if self.kind not in ("", SIP):
+            instead = "give template variables with -s NAME=VALUE"
             raise Refused(
-                f"{self.path} is not a SIP definition and has no parameters; give template "
-                "variables with -s NAME=VALUE"
+                f"{self.path} is not a SIP definition and has no parameters; "
+                f"{'leave them out' if self.is_python else instead}"
             )
         from tidewheel.formats.sip.parameters import read_parameters
 
         return read_parameters(self.parameter_texts, self.parameter_file)
+
+    @property
+    def kind(self) -> str:
+        """Returns the kind of the definition; "" if what is named may be anything.
+
+        A folder of SIP definitions is answered with their names, when it is read.
+        """
+        if self.is_sip or self.is_python:
+            return SIP if self.is_sip else PYTHON
+        is_flow = self.path.is_file() or (self.path / "flow.cylc").exists()
+        return FLOW_CYLC if is_flow else ""
+
+    def refuse_idle(self) -> None:
+        """Raises a usage error for an option that this kind of definition cannot follow."""
+        kind = self.kind
+        texts = {name: [FLOW_CYLC, SIP] for name in ("settings", "lists", "set_file")}
+        bounds = {_CALLED.get(name, name): kinds_with(name) for name in IDLE_OPTIONS[SIP]}
+        for name, kinds in (texts | bounds).items():
+            if kind and kind not in kinds:
+                refuse_said((name,), not_for(kind, kinds))
 
     @property
     def is_python(self) -> bool:
@@ -283,7 +312,6 @@ def by_path_or_name(definition: Definition, session: Session) -> Iterator[Defini
     from tempfile import TemporaryDirectory
 
     from tidewheel.cli.pages.findings import UNPACKED
-    from tidewheel.core.operator.definition import FLOW_CYLC, PYTHON
     from tidewheel.core.operator.registry import registry_text
     from tidewheel.errors import UnknownWorkflow
     from tidewheel.services.definitions.snapshot import unpack
@@ -360,6 +388,7 @@ def definition_command(
             session = Session(store=str(store) if store else outer.store, as_json=as_json)
             try:
                 with meant(definition, session) as found:
+                    found.refuse_idle()
                     return function(found, *args, **options)
             except BrokenPipeError:  # here, as click would call it a failure
                 return stop_writing()

@@ -179,10 +179,12 @@ def is_said(name: str) -> bool:
 def refuse_said(names: Collection[str], why: str) -> None:
     """Raises a usage error for the first of these parameters whose option was typed.
 
-    It would have no effect: ``why`` says what it works with, and what to do.
+    It would have no effect: ``why`` says what it works with, and what to do. An argument of
+    the same name is no option.
     """
     for name in filter(is_said, names):
-        raise click.UsageError(f"{_typed(name)} {why}")
+        if typed := _typed(name):
+            raise click.UsageError(f"{typed} {why}")
 
 
 def check_action(action: str, takers: Mapping[str, str]) -> None:
@@ -210,7 +212,8 @@ def check_apart(names: Collection[str], other: str) -> None:
 
 def _typed(name: str) -> str:
     """Returns the option of a parameter as it is typed: `-n/--limit`."""
-    known = click.get_current_context().command.params
+    params = click.get_current_context().command.params
+    known = [one for one in params if isinstance(one, click.Option)]
     return "/".join(word for one in known if one.name == name for word in one.opts)
 
 

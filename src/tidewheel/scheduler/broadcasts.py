@@ -17,6 +17,7 @@ from functools import cache, partial
 from textwrap import dedent
 from typing import Any
 
+from tidewheel.core.graph.checks.names import is_of_jobs
 from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode
 from tidewheel.core.graph.findings import nearest
 from tidewheel.core.graph.graph import Graph
@@ -340,15 +341,22 @@ def _taken_back(
 def _check_reached(
     namespace: str, settings: Iterable[Setting], graph: Graph, containers: Set[str]
 ) -> None:
-    """Raises Refused for settings of shells that would reach only tasks run as containers. They
-    could change nothing, so something else must be meant."""
+    """Raises Refused for settings of shells that would reach only tasks run as containers, and
+    for settings of jobs that would reach only tasks that are runs. They could change nothing,
+    so something else must be meant."""
     meant = {
         name
         for name, node in graph.nodes.items()
         if namespace in (node.definition.lineage or (name,))
         and node.definition.run_mode is not RunMode.SKIP  # it runs nothing anyway
     }
+    are_runs = all(graph.nodes[name].definition.workflow for name in meant)
     for item, _ in settings:
+        if meant and are_runs and is_of_jobs(item):
+            raise Refused(
+                f"{item} cannot be broadcast to {namespace}: it is a run of another workflow, "
+                "and has no job; broadcast it to that run"
+            )
         # Containers have neither scripts nor a batch system.
         is_for_shells = item.startswith("[directives]") or (
             _FIELDS.get(item, ("",))[0] in _OF_SHELLS

@@ -13,8 +13,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_sizes
-from tidewheel.core.graph.findings import nearly_said
+from tidewheel.core.graph.findings import meant, nearly_said
 from tidewheel.core.graph.outputs import (
     STANDARD,
     STARTED,
@@ -372,6 +373,7 @@ async def _obey_itself(
         case verbs.Message():
             return await _message(engine, command, at)
         case verbs.ExtTrigger(message=message, trigger_id=trigger_id):
+            _check_awaited(engine, message)
             engine.xtriggers.hear(message, trigger_id)
             return {"message": message}
         case verbs.Stop(at_time=text):
@@ -480,6 +482,20 @@ async def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> di
     for text in command.texts or ("",):
         job_message(engine, (key, task.submit), text, command.output or None, at)
     return {"task": engine.pool.plan.id_of(key), "submit": task.submit}
+
+
+def _check_awaited(engine: RunEngine, message: str) -> None:
+    """Raises Refused for a message from outside that no task of the run ever waits for."""
+    awaited = sorted(set(engine.graph.special.wait_for_message.values()))
+    if message in awaited:
+        return
+    known = (
+        f"the messages are {some(map(repr, awaited))}"
+        if awaited
+        else "they wait for no messages"
+    )
+    hint = meant(message, awaited, known)
+    raise Refused(f"tasks of this run do not wait for the message {message[:100]!r}; {hint}")
 
 
 def _time(text: str, now: Instant) -> Instant:

@@ -33,6 +33,7 @@ from tidewheel.core.operator.definition import (
     RunOptions,
     StoredDefinition,
     is_run_name,
+    with_effect,
 )
 from tidewheel.core.operator.requests import (
     NEVER,
@@ -180,7 +181,9 @@ class NestedRuns:
                 f"it may use names that match {', '.join(asked.sees) or 'nothing'}"
             )
         view = await found_workflow(self.store, asked.workflow, asked.version, sees=asked.sees)
-        asked = _with_point(await self.store.definition(view.definition), asked, job)
+        kept = await self.store.definition(view.definition)
+        asked = replace(asked, options=with_effect(kept.kind, asked.options))
+        asked = _with_point(kept, asked, job)
         return await request_run(self.store, asked, findings, self.read, check)
 
     def begin(self, engine: RunEngine, one: Submit, new: NewRun, now: Instant) -> None:

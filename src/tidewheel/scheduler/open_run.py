@@ -31,7 +31,11 @@ from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.submissions import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.xtriggers import RunContext, Xtriggers, XtriggerSurroundings
 from tidewheel.services import service
-from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
+from tidewheel.services.definitions.snapshot import (
+    RestoredDefinition,
+    check_start,
+    restore,
+)
 from tidewheel.services.paths import run_directory
 from tidewheel.services.workflow_state import answer, remembering
 
@@ -90,13 +94,15 @@ def driver_of(
 
 async def check_given(run: RunView, given: RunOptions, home: Path, store: Store) -> None:
     """Raises Refused for options with which a run cannot go on, before anybody takes it."""
-    options = options_from_now_on(run.name, run.options, given)
+    definition = await store.definition(run.definition)
+    options = options_from_now_on(run.name, run.options, given, definition.kind)
+    if not (given.final or given.stop or given.hold_after):
+        return
+    directory = run_directory(home, run.name)
+    new = restore(definition, options, directory)
+    check_start(new.graph, given)
     if options.final != run.options.final:
-        definition = await store.definition(run.definition)
-        directory = run_directory(home, run.name)
-        old = restore(definition, run.options, directory)
-        new = restore(definition, options, directory)
-        check_final(run.name, old.graph, new.graph)
+        check_final(run.name, restore(definition, run.options, directory).graph, new.graph)
 
 
 async def _open_engine(
@@ -151,7 +157,7 @@ async def _read_run(
     definition = await store.definition(run.definition)
     restart = None
     if given is not None and run.batch == lease.batch:  # else it goes on with them by now
-        options = options_from_now_on(run.name, run.options, given)
+        options = options_from_now_on(run.name, run.options, given, definition.kind)
         restored_then = await _read(definition, options, home, run)
         restart = RestartOptions(given=given, options=options, restored=restored_then)
     if restart is not None and run.batch == 0:  # nothing has happened yet: it begins with them

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.definition import SPELLED, RunOptions, check_options
 from tidewheel.core.operator.views import CARRY_ON_STATUSES, OPEN_STATUSES, RunView
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
@@ -76,23 +76,21 @@ class RestartOptions:
     restored: RestoredDefinition
 
 
-# Options that cannot change after the start of a run, as the command line spells them.
-FIXED = {
-    "compat": "--compat",
-    "mode": "--mode",
-    "initial": "--icp",
-    "start": "--startcp",
-    "start_tasks": "--start-task",
-    "priority": "--priority",
-}
+# Options that cannot change after the start of a run.
+FIXED = ("compat", "mode", "initial", "start", "start_tasks", "priority")
 
 
-def options_from_now_on(run_name: str, stored: RunOptions, given: RunOptions) -> RunOptions:
+def options_from_now_on(
+    run_name: str, stored: RunOptions, given: RunOptions, kind: str
+) -> RunOptions:
     """Returns the stored options with the given ones over them; defaults change nothing.
 
-    Raises Refused for an option that cannot change after the start.
+    Raises Refused for an option that cannot change after the start, or that has no effect on
+    a definition of this kind.
     """
-    for field, option in FIXED.items():
+    check_options(kind, given)
+    for field in FIXED:
+        option = SPELLED[field]
         old, new = getattr(stored, field), getattr(given, field)
         if new not in (None, "", ()) and (new or None) != (old or None):
             was = f"no {option}" if old in (None, "", ()) else f"{option} {_shown(old)}"

@@ -402,6 +402,7 @@ async def _save_new(
     from tidewheel.cli.pages.findings import note_findings, refuse
     from tidewheel.cli.runs.remote import folder_here
     from tidewheel.core.graph.findings import Findings
+    from tidewheel.core.operator.definition import FLOW_CYLC, not_for
     from tidewheel.errors import NotRunning, Refused
 
     target = await find_target(runs, words)
@@ -419,6 +420,9 @@ async def _save_new(
             f"where it is: tidewheel reload {view.name} DIR"
         )
     known = json.loads((await runs.definition(view.name)).variables)
+    kind = Definition(path, as_json).kind
+    if kind != FLOW_CYLC:  # parameters are the request's: another request is another run
+        refuse_said(("settings",), not_for(kind, [FLOW_CYLC]))
     definition = Definition(path, as_json, settings=(*known, *settings))
     findings = Findings()
     # A folder may be called differently; the run keeps the name of its workflow.

@@ -35,14 +35,12 @@ from tidewheel.core.operator.definition import (
     is_same_content,
 )
 from tidewheel.core.operator.registry import RunRequest, registry_text
-from tidewheel.core.operator.selection import select
 from tidewheel.core.operator.views import RunView, UndoneKind
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX
-from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions.snapshot import Captured, restore
+from tidewheel.services.definitions.snapshot import Captured, check_start, restore
 from tidewheel.wiring.stores import is_remote
 
 if TYPE_CHECKING:
@@ -302,8 +300,8 @@ def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int
     is_near = not is_remote(options["store"])  # else the server says what is known there
     if is_near and loaded.graph is not None and given.mode == RunMode.LIVE:
         check_places_here(loaded.graph, findings)
-    if loaded.graph is not None and given.start_tasks:
-        select(new_pool(loaded.graph), given.start_tasks)  # now: of a stored run they are fixed
+    if loaded.graph is not None:
+        check_start(loaded.graph, given)  # now: of a stored run they are fixed
     if captured is None or findings.has_errors:
         return refuse(
             findings, loaded.source, as_json=definition.as_json, left="nothing was started"

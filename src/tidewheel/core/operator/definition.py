@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
 
 from tidewheel.core.queue.access import CODE, RUN_QUEUE
 from tidewheel.core.queue.submission import NAME_LENGTH_MAX
 from tidewheel.core.queue.task import TaskId
+from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 FLOW_CYLC = "flow.cylc"
@@ -118,6 +119,59 @@ class RunOptions:
     parameters: str = ""  # JSON: what a request gives to a SIP definition; "": nothing
     priority: int | None = None  # of all its tasks, -1 to 100; None: as tasks have it
     files: str = ""  # JSON: files that a task's run was given, to be compared by who reads them
+
+
+# How the command line spells the options of a run.
+SPELLED = {
+    "compat": "--compat",
+    "mode": "--mode",
+    "initial": "--icp",
+    "final": "--fcp",
+    "start": "--startcp",
+    "start_tasks": "--start-task",
+    "stop": "--stopcp",
+    "hold_after": "--hold-after",
+    "parameters": "-p",
+    "priority": "--priority",
+}
+KIND_WORDS = {
+    FLOW_CYLC: "a flow.cylc",
+    PYTHON: "a workflow in Python",
+    SIP: "a SIP definition",
+}
+# Options that would have no effect on a run, by the kind of its definition: stages have no
+# cycle points, and other definitions no request.
+IDLE_OPTIONS = {
+    FLOW_CYLC: ("parameters",),
+    PYTHON: ("parameters",),
+    SIP: ("compat", "initial", "final", "start", "stop", "hold_after"),
+}
+
+
+def kinds_with(option: str) -> list[str]:
+    """Returns the kinds of definition whose runs follow an option."""
+    return [kind for kind, idle in IDLE_OPTIONS.items() if option not in idle]
+
+
+def not_for(kind: str, kinds: Sequence[str]) -> str:
+    """Says that something is for these kinds of definition, and not for the one there is."""
+    works_with = " or ".join(KIND_WORDS[one] for one in kinds)
+    return f"is for {works_with}, not for {KIND_WORDS[kind]}; leave it out"
+
+
+def check_options(kind: str, options: RunOptions) -> None:
+    """Raises Refused for an option that would have no effect on a run of this kind."""
+    for name in IDLE_OPTIONS[kind]:
+        if getattr(options, name):
+            spelled = f"{SPELLED[name]} ({name})"
+            raise Refused(f"{spelled} {not_for(kind, kinds_with(name))}")
+
+
+def with_effect(kind: str, options: RunOptions) -> RunOptions:
+    """Returns the options that have an effect on a run of this kind, for options that nobody
+    has chosen for it."""
+    nothing = RunOptions()
+    return replace(options, **{name: getattr(nothing, name) for name in IDLE_OPTIONS[kind]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from tidewheel.core.graph.definition import Events, NodeDef
 from tidewheel.core.graph.findings import Findings, Position, meant
+from tidewheel.core.graph.outputs import STANDARD
 from tidewheel.formats.flow_cylc.checker import Values
 from tidewheel.formats.flow_cylc.handler_fields import (
     FIELD,
@@ -136,6 +137,13 @@ def check_tasks(
         if "succeeded" in node.skip.outputs and "failed" in node.skip.outputs:
             message = f"[runtime][{node.name}][skip]outputs names both succeeded and failed"
             findings.error("bad-value", message, "remove one of the two", node.position)
+        known = [*STANDARD, *(name for name, _ in node.outputs)]
+        for output in node.skip.outputs:
+            if output not in known:
+                where = f"[runtime][{node.name}][skip]outputs"
+                message = f"{where} names {output!r}, which is no output of this task"
+                hint = meant(output, known, "declare it under [[[outputs]]], or remove it")
+                findings.warning("unknown-output", message, hint, node.position)
 
 
 def _check_messages(node: NodeDef, findings: Findings) -> None:

@@ -33,6 +33,7 @@ from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, xtri
 from tidewheel.lazy_dataclasses import dataclass, pattern
 
 QUEUE_LIMIT_DEFAULT = 100
+SPECIAL_TASKS = cast("items.SectionSpec", items.SCHEDULING.entries["special tasks"]).entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,15 @@ class SchedulingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Queue:
+    """Holds a queue of `[[queues]]`; its members may be families, and limit 0 is none."""
+
+    limit: int
+    members: tuple[str, ...] = ()
+    position: Position = field(default=NOWHERE, compare=False)  # of its members
+
+
+@dataclass(frozen=True, slots=True)
 class SpecialTask:
     """Names a task or family in a list of `[[special tasks]]`, with what is in parentheses."""
 
@@ -121,6 +131,11 @@ class SpecialTasks:
     external_trigger: tuple[SpecialTask, ...] = ()
     sequential: tuple[SpecialTask, ...] = ()
 
+    def named(self) -> Iterator[tuple[str, SpecialTask]]:
+        """Yields each task or family that is named, with the list that names it."""
+        for kind, one in SPECIAL_TASKS.items():
+            yield from ((kind, task) for task in getattr(self, one.to))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowSettings:
@@ -131,8 +146,7 @@ class FlowSettings:
     scheduling: SchedulingSettings = field(default_factory=SchedulingSettings)
     graph: tuple[GraphString, ...] = ()
     xtriggers: Mapping[str, XtriggerDef] = field(default_factory=dict)  # by label
-    # Limit (0 is none) and members, which may be families, of each queue.
-    queues: Mapping[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    queues: Mapping[str, Queue] = field(default_factory=dict)  # by name
     special_tasks: SpecialTasks = field(default_factory=SpecialTasks)
     parameters: Parameters = field(default_factory=Parameters)
     families: Families = field(default_factory=lambda: Families({}, {}, {}, {}))
@@ -283,7 +297,7 @@ class SchedulingReader:
             found[label] = xtrigger_of(label, call, place, sequential=by_default)
         return found
 
-    def queues(self) -> dict[str, tuple[int, tuple[str, ...]]]:
+    def queues(self) -> dict[str, Queue]:
         queues = {}
         for name, values in cast("dict[str, Values]", self.values.get("queues", {})).items():
             place = ("scheduling", "queues", name)
@@ -295,12 +309,15 @@ class SchedulingReader:
                 hint = "write how many tasks may be active at once; 0 means no limit"
                 self.findings.error("bad-value", seen, hint, self.root, *place)
                 limit = 0
-            queues[name] = (limit, tuple(self._expanded(_texts(values, "members"), place)))
+            members = tuple(self._expanded(_texts(values, "members"), place))
+            position = self.findings.position(self.root, *place, "members")
+            queues[name] = Queue(limit, members, position)
         return queues
 
     def special_tasks(self) -> SpecialTasks:
-        lists = cast("items.SectionSpec", items.SCHEDULING.entries["special tasks"]).entries
-        return SpecialTasks(**{one.to: self._special(kind) for kind, one in lists.items()})
+        return SpecialTasks(
+            **{one.to: self._special(kind) for kind, one in SPECIAL_TASKS.items()}
+        )
 
     def _special(self, kind: str) -> tuple[SpecialTask, ...]:
         values = cast("Values", self.values.get("special tasks", {}))

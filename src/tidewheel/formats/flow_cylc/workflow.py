@@ -18,7 +18,7 @@ from tidewheel.core.graph import definition
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.checks.names import FOLDER, folder_problem, is_folder
 from tidewheel.core.graph.compile import compile_workflow
-from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.findings import Findings, Position, meant
 from tidewheel.core.graph.graph import Graph
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader, split_recurrences
 from tidewheel.formats.flow_cylc.families import ROOT, Families
@@ -280,6 +280,7 @@ def _chains(string: GraphString, parameters: Parameters, findings: Findings) -> 
 
 
 RUN_ONCE = "R1"
+UNKNOWN_TASK = "unknown-task"  # the code of a finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,7 +452,10 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
         },
         marks=graph_read.marks,
         xtriggers=settings.xtriggers,
-        limit_groups=definition.limit_groups(settings.queues, settings.families.members),
+        limit_groups=definition.limit_groups(
+            {name: (one.limit, one.members) for name, one in settings.queues.items()},
+            settings.families.members,
+        ),
         special=special,
         inputs=read_inputs(nodes, reader, findings),
         mapped=mapped,
@@ -462,6 +466,8 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
     )
     graph = compile_workflow(workflow, findings)
     check_workflow(workflow, graph, findings)
+    if graph_read.is_whole:
+        _check_listed(settings, graph, findings)
     return LoadedWorkflow(
         source=source, settings=settings, reader=reader, workflow=workflow, graph=graph
     )
@@ -503,7 +509,51 @@ def _nodes(
             hint = "remove the script: such a task only waits"
             findings.error("polling-task-with-script", seen, hint, node.position)
         nodes[name] = replace(node, polling=replace(node.polling, target=polled))
+    for name, node in nodes.items():
+        if node.polling not in (settings.nodes[ROOT].polling, definition.NO_POLLING) and (
+            not node.polling.target
+        ):
+            seen = f"{name} has [workflow state polling], and polls for no other workflow"
+            hint = f"write {name}<WORKFLOW::TASK> in the graph, or remove the section"
+            findings.warning("idle-polling", seen, hint, node.position)
     return nodes
+
+
+def _check_listed(settings: FlowSettings, graph: Graph, findings: Findings) -> None:
+    """Reports names in lists of tasks that are neither a task nor a family.
+
+    Cylc refuses a special task that nobody defines unless implicit tasks are allowed, and
+    accepts any member of a queue.
+    """
+    special, known = settings.special_tasks, {**settings.nodes, **graph.nodes}
+    allowed = settings.scheduler.implicit_tasks_allowed
+    report = findings.warning if allowed else findings.error
+    for kind, one in special.named():
+        _check_name(f"special tasks]{kind}", one.name, known, report, one.position)
+    for queue, has in settings.queues.items():
+        if not has.members and queue != definition.DEFAULT_GROUP:
+            seen = f"[scheduling][queues][{queue}] has no members, so its limit has no effect"
+            hint = "write members = TASK, FAMILY, …, or remove it"
+            findings.warning("empty-queue", seen, hint, has.position)
+        for name in has.members:
+            where = f"queues][{queue}]members"
+            _check_name(where, name, known, findings.warning, has.position)
+
+
+def _check_name(
+    where: str,
+    name: str,
+    known: Mapping[str, object],
+    report: Callable[[str, str, str, Position], None],
+    position: Position,
+) -> None:
+    if name not in known:
+        report(
+            UNKNOWN_TASK,
+            f"[scheduling][{where} names {name!r}, which is neither a task nor a family",
+            meant(name, known, "correct the name, or remove it"),
+            position,
+        )
 
 
 def _special_nodes(

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.checks.names import IMPLICIT_TASKS
+from tidewheel.core.graph.checks.names import IMPLICIT_TASKS, RUN_WITHOUT_JOB
 from tidewheel.core.graph.definition import POLICIES, TIDEWHEEL
 from tidewheel.core.graph.findings import Finding, Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.graph import Graph
@@ -29,8 +29,11 @@ from tidewheel.core.operator.definition import (
     RunOptions,
     StoredDefinition,
     StoredFile,
+    check_options,
     sealed,
 )
+from tidewheel.core.operator.selection import read_point, select
+from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import NotFound, Refused
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.flow_cylc.node_checks import BAD_HANDLER
@@ -39,6 +42,7 @@ from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE, SourceOptions
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts
 from tidewheel.formats.flow_cylc.workflow import (
+    UNKNOWN_TASK,
     LoadedWorkflow,
     LoadOptions,
     PointTexts,
@@ -61,7 +65,7 @@ MADE_BY_RUNS = frozenset({"log", "share", "work"})  # at the top of their folder
 
 
 # Mistakes with which a run works all the same: a run that has begun goes on with them.
-_JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER})
+_JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER, RUN_WITHOUT_JOB, UNKNOWN_TASK})
 
 
 # Finds, beside what is wrong with the definition itself, what keeps a run from beginning.
@@ -228,10 +232,36 @@ def check_definition(
     findings = Findings()
     with TemporaryDirectory() as folder:  # it has none of its own yet
         loaded, _ = _load_stored(definition, options, Path(folder), findings, is_new=True)
-    if loaded.graph is not None and check is not None:
-        check(options, loaded.graph, findings)
+    check_new(definition.kind, options, loaded.graph, findings, check)
     if loaded.graph is None or findings.has_errors:
         raise InvalidDefinition(definition.workflow, findings.sorted())
+
+
+def check_new(
+    kind: str,
+    options: RunOptions,
+    graph: Graph | None,
+    findings: Findings,
+    check: GraphCheck | None = None,
+) -> None:
+    """Judges the options of a new run, whose definition has just been read.
+
+    Raises Refused for those that the run could never begin with, or would ignore: they are
+    kept with it. What ``check`` says is added to the findings.
+    """
+    check_options(kind, options)
+    if graph is not None:
+        check_start(graph, options)
+        if check is not None:
+            check(options, graph, findings)
+
+
+def check_start(graph: Graph, options: RunOptions) -> None:
+    """Raises Refused for tasks and points in the options that the graph does not have."""
+    if options.start_tasks:
+        select(new_pool(graph), options.start_tasks)
+    if options.hold_after:
+        read_point(graph.cycling, options.hold_after)
 
 
 def _load_stored(

@@ -26,6 +26,7 @@ from tidewheel.services.definitions.snapshot import (
     MADE_BY_RUNS,
     GraphCheck,
     capture,
+    check_new,
     load_flow,
 )
 
@@ -51,8 +52,7 @@ def definition_of_text(
         digest="", workflow=workflow, kind=FLOW_CYLC, text=text, files=files
     )
     with load_flow(kept, options, findings, variables, code_trusted=False) as (loaded, folder):
-        if loaded.graph is not None:
-            check(options, loaded.graph, findings)
+        check_new(FLOW_CYLC, options, loaded.graph, findings, check)
         if loaded.graph is None or findings.has_errors:
             raise InvalidDefinition(workflow, findings.sorted())
         given = read_variables(VariableTexts(values=variables), findings)

@@ -27,6 +27,7 @@ from tidewheel.core.operator.definition import (
     NewRun,
     RunOptions,
     StoredDefinition,
+    check_options,
 )
 from tidewheel.core.operator.registry import (
     Bundle,
@@ -36,10 +37,8 @@ from tidewheel.core.operator.registry import (
     in_order,
     registry_text,
 )
-from tidewheel.core.operator.selection import select
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.access import covers, narrowed, workflow_name
-from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import Refused, UnknownWorkflow
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
@@ -55,6 +54,7 @@ from tidewheel.services.definitions.snapshot import (
     GraphCheck,
     capture,
     check_definition,
+    check_new,
     load_flow,
 )
 from tidewheel.services.definitions.stages import rendered_document, stages_document
@@ -368,10 +368,7 @@ def _made(
         with _loaded(kept, asked, _values(asked), findings) as (loaded, folder, _):
             if loaded.source.is_plain:
                 _check_no_parameters(asked, findings)
-            if loaded.graph is not None and options.start_tasks:
-                select(new_pool(loaded.graph), options.start_tasks)
-            if check is not None and loaded.graph is not None:
-                check(options, loaded.graph, findings)
+            check_new(kept.kind, options, loaded.graph, findings, check)
             if kept.kind == SIP and not findings.has_errors:  # else they may be no JSON
                 options = replace(options, parameters=asked.parameters_text)
             elif kept.kind != SIP and loaded.graph is not None and not findings.has_errors:
@@ -464,6 +461,7 @@ def _drawn(
     """Returns the graph between two points, even of a workflow that could not run; ``counted``:
     that of a run that could, with its points and tasks."""
     findings, drawn = Findings(), None
+    check_options(kept.kind, asked.options)
     if kept.kind == PYTHON:
         _check_python(kept, asked, findings)
     else:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from operator import attrgetter
 
 from tidewheel.core.graph.definition import (
+    ROOT_NODE,
     Atom,
     NodeDef,
     RunMode,
@@ -173,7 +175,16 @@ def _report_implicit(
 
 
 def check_unused(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
-    """Reports tasks that are defined and not in the graph."""
+    """Reports tasks and xtriggers that are defined and not in the graph."""
+    asked = _xtriggers_asked(workflow)
+    for label, known in workflow.xtriggers.items():
+        if label not in asked:
+            findings.warning(
+                "unused-xtrigger",
+                f"the xtrigger {label} is defined, but nothing in the graph waits for it",
+                f"write @{label} in the graph, or remove the definition",
+                known.position,
+            )
     unused = [name for name in workflow.nodes if name not in graph.nodes]
     if unused:
         them = "it" if len(unused) == 1 else "them"
@@ -261,5 +272,45 @@ def check_nested(workflow: WorkflowDef, graph: Graph, findings: Findings) -> Non
                 "two-works",
                 f"{name} has both a script and workflow = {node.workflow}",
                 "leave one of them out: a run of a workflow has no script",
+                node.position,
+            )
+        _check_of_jobs(name, node, workflow.root, findings)
+
+
+# What only jobs have, by the field of a node: its name in flow.cylc. What root gives to all
+# tasks is not meant for those that are runs.
+OF_JOBS = {
+    "scripts.init": "init-script",
+    "scripts.env": "env-script",
+    "scripts.pre": "pre-script",
+    "scripts.post": "post-script",
+    "scripts.on_error": "err-script",
+    "scripts.on_exit": "exit-script",
+    "environment": "[environment]",
+    "place.platform": "platform",
+    "place.directives": "[directives]",
+    "place.work_subdirectory": "work sub-directory",
+    "place.batch_system": "[job]batch system",
+    "place.remote_host": "[remote]host",
+}
+RUN_WITHOUT_JOB = "run-without-job"
+
+
+def is_of_jobs(setting: str) -> bool:
+    """Says whether only jobs have a setting, such as `script` or `[environment]NAME`."""
+    section, bracket, _ = setting.rpartition("]")
+    return (section + bracket or setting) in ("script", *OF_JOBS.values())
+
+
+def _check_of_jobs(name: str, node: NodeDef, root: NodeDef, findings: Findings) -> None:
+    """Reports what a task says about its job although it is a run."""
+    for path, item in OF_JOBS.items():
+        own = attrgetter(path)
+        if own(node) not in (own(root), own(ROOT_NODE)):
+            findings.error(
+                RUN_WITHOUT_JOB,
+                f"{item} of {name} has no effect: {name} is a run of {node.workflow}, and has "
+                "no job",
+                f"say it in {node.workflow}, and remove it here; a run gets values by [inputs]",
                 node.position,
             )
