@@ -197,3 +197,37 @@ def test_a_run_that_completes_with_tasks_undone_says_how_many(tidewheel):
         again = tidewheel("run", "undone", "--new", "--fcp", "3", *words, "--json")
         assert again.status == status
         assert json.loads(again.out.splitlines()[-1])["undone"] == {"lost": 3, "skipped": 0}
+
+
+RETRIES = """
+[scheduling]
+    [[graph]]
+        R1 = \"\"\"
+            fetch => use
+            keeps_it_going
+        \"\"\"
+[runtime]
+    [[fetch]]
+        script = false
+        execution retry delays = PT1H
+    [[use]]
+        run mode = skip
+    [[keeps_it_going]]
+        script = until test -e "$CYLC_WORKFLOW_SHARE_DIR/go"; do sleep 0.05; done
+"""
+
+
+def test_a_failure_set_by_hand_stops_the_retry_and_stalls_the_run(tidewheel):
+    folder = tidewheel.folder / "retries"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(RETRIES)
+    with tidewheel.started("run", "retries", "--stall-timeout", "0") as running:
+        running.read_until("retry 1 of 1")
+        assert tidewheel("set", "1/fetch", "--out", "failed").out == (
+            "1/fetch was set in flow 1\n  1/fetch failed, which nothing handles\n"
+        )
+        [task] = tidewheel("show", "1/fetch", "--json").json["tasks"]
+        assert (task["state"], task["remarks"]) == ("failed", ["incomplete"])
+        (tidewheel.state / "runs/retries/run1/share/go").touch()
+        done = running.wait()
+    assert (done.status, "use started" in done.out) == (1, False)

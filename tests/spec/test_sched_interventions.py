@@ -432,3 +432,49 @@ def test_behind_one_that_is_run_by_hand_the_next_that_is_blocked_shows():
     assert run.pool == {"3/model": "blocked"}
     run.sets_prerequisites("3/model", everything=True)
     assert run.pool == {"3/model": "running", "4/model": "blocked"}
+
+
+RETRIED = "[[a]]\nexecution retry delays = PT1M\n[[b]]\n[[m]]"
+
+
+def test_a_failure_set_by_hand_ends_a_task_that_waits_for_its_retry():
+    """As in Cylc 8: who says that it has failed does not want it tried again."""
+    run = Scenario("a => b", RETRIED).fails("1/a").sets("1/a", "failed")
+    assert (run.stalled, run.core.tasks[(1, "a")].ended) == (True, "failed")
+    assert run.timer("1/a", "retry-delay").submitted == ["1/a"]
+    assert run.triggers("1/a").succeeds("1/a").runs_to_the_end().completed
+
+
+def test_a_handled_failure_set_by_hand_ends_a_task_that_waits_for_its_retry():
+    run = Scenario("a:fail => m", RETRIED).fails("1/a").sets("1/a", "failed")
+    assert run.timer("1/a", "retry-delay").pool == {"1/m": "running"}
+    assert run.runs_to_the_end().submitted == ["1/a", "1/m"]
+
+
+@pytest.mark.parametrize("ended", ["failed", "submit-failed", "expired"])
+def test_an_end_set_by_hand_ends_a_task_that_waits_for_its_parents(ended):
+    run = Scenario("a & b => c => d").succeeds("1/a").sets("1/c", ended)
+    run.succeeds("1/b")
+    assert (run.stalled, run.submitted) == (True, ["1/a", "1/b"])
+    assert run.core.tasks[(1, "c")].ended == ended
+
+
+def test_a_success_set_by_hand_without_a_needed_output_leaves_the_task_incomplete():
+    """Else it ran, although somebody said that it had succeeded."""
+    run = Scenario("a & b => c\nc:x => d", "[[c]]\n[[[outputs]]]\nx = x").succeeds("1/a")
+    run.sets("1/c", "succeeded").succeeds("1/b")
+    assert (run.stalled, run.submitted) == (True, ["1/a", "1/b"])
+    assert run.sets("1/c", "x").pool == {"1/d": "running"}
+
+
+def test_an_end_set_by_hand_ends_a_task_that_runs_alone_and_waits_for_its_retry():
+    run = Scenario("a => b", RETRIED).fails("1/a").sets("1/a", "succeeded").succeeds("1/b")
+    run.triggers("1/a").fails("1/a")
+    assert run.sets("1/a", "failed").pool == {}
+    assert run.timer("1/a", "retry-delay").submitted == ["1/a", "1/b", "1/a"]
+
+
+def test_an_end_set_by_hand_ends_the_wait_for_an_xtrigger():
+    run = Scenario("@x => a", scheduling="[[xtriggers]]\nx = echo(1)").sets("1/a", "failed")
+    assert run.stalled
+    assert not run.xtrigger("x", "1/a").submitted
