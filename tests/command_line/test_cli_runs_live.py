@@ -231,3 +231,54 @@ def test_a_failure_set_by_hand_stops_the_retry_and_stalls_the_run(tidewheel):
         (tidewheel.state / "runs/retries/run1/share/go").touch()
         done = running.wait()
     assert (done.status, "use started" in done.out) == (1, False)
+
+
+GROWS = """
+[scheduling]
+    cycling mode = integer
+    final cycle point = 2
+    [[graph]]
+        P1 = \"\"\"
+            a[-P1] => a => b
+            b[-P1] => b
+        \"\"\"
+[runtime]
+    [[a]]
+        script = true
+    [[b]]
+        script = \"\"\"
+            test $CYLC_TASK_CYCLE_POINT = 1 ||
+            until test -e "$CYLC_WORKFLOW_SHARE_DIR/go"; do sleep 0.05; done
+        \"\"\"
+    [[c]]
+        script = true
+"""
+
+
+def test_tasks_that_a_reload_brings_too_late_are_named_by_it_its_dry_run_and_the_end(tidewheel):
+    folder = tidewheel.folder / "grows"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(GROWS)
+    told = (
+        "1/c, 2/c will not run by themselves: what they need was done before this reload; to "
+        "run them: trigger 1/c 2/c"
+    )
+    late = "does not run by itself: what it needs was done before a reload brought it"
+    with tidewheel.started("run", "grows") as running:
+        running.read_until("2/b started")
+        (folder / "flow.cylc").write_text(GROWS.replace("a => b", "a => b & c"))
+        tried = tidewheel("reload", "grows", "--dry-run")
+        assert f"  {told}\n" in tried.out
+        assert told in tidewheel("reload", "grows", "--dry-run", "--json").json["notices"]
+        assert tidewheel("reload", "grows").out.splitlines()[1:] == [f"  {told}"]
+        assert f"2/c {late}" in tidewheel("why", "grows", "2/c").out
+        assert tidewheel("trigger", "grows", "1/c").status == 0
+        (tidewheel.state / "runs/grows/run1/share/go").touch()
+        done = running.wait()
+    assert done.status == 0
+    assert f"{told}\n" in done.out
+    assert "completed after" in done.out and "5 succeeded, 1 skipped" in done.out
+    assert f"warning: 2/c {late}\n" in done.out
+    [one] = tidewheel("show", "grows", "--json").json["lost"]
+    assert (one["id"], one["chain"]) == ("2/c", f"2/c {late}")
+    assert f"2/c {late}" in tidewheel("why", "grows", "2/c").out

@@ -46,7 +46,7 @@ from tidewheel.core.sched.elements import (
     size_at,
 )
 from tidewheel.core.sched.interventions import completing
-from tidewheel.core.sched.lifecycle import DROPPED, TASKS_GONE
+from tidewheel.core.sched.lifecycle import DROPPED, MISSED, TASKS_GONE
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
@@ -414,8 +414,8 @@ async def _reload(
     except RunFolderUnusable as error:  # the run goes on as it is, instead of waiting
         raise Refused(f"not reloaded: {error}") from error
     engine.batch.definition = new.digest
-    lost = (TASKS_GONE, DROPPED)
-    notices = [one.text for one in engine.batch.notices[told:] if one.event in lost]
+    told_of = (TASKS_GONE, DROPPED, MISSED)
+    notices = [one.text for one in engine.batch.notices[told:] if one.event in told_of]
     return {"definition": new.digest, "changed": changed, "notices": notices}
 
 

@@ -56,6 +56,7 @@ from tidewheel.core.sched.spawn import (
     leave,
     look_again,
     look_up,
+    no_longer_missed,
     no_longer_waits,
     settle,
     show_next_blocked,
@@ -430,6 +431,7 @@ def _set_absent(
     )
     memory = pool.remember(*key)
     context.touched.memory[key] = None
+    no_longer_missed(context, key)
     if event.wait:
         memory.held_back = tuple(made)
         memory.spawned |= flows
