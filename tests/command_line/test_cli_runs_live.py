@@ -282,3 +282,47 @@ def test_tasks_that_a_reload_brings_too_late_are_named_by_it_its_dry_run_and_the
     [one] = tidewheel("show", "grows", "--json").json["lost"]
     assert (one["id"], one["chain"]) == ("2/c", f"2/c {late}")
     assert f"2/c {late}" in tidewheel("why", "grows", "2/c").out
+
+
+HELD = """
+[scheduling]
+    [[graph]]
+        R1 = first => second => third
+[runtime]
+    [[first]]
+        script = true
+    [[second]]
+        script = until test -e "$CYLC_WORKFLOW_SHARE_DIR/go"; do sleep 0.05; done
+    [[third]]
+        script = true
+"""
+
+
+def test_commands_that_change_nothing_say_so(tidewheel):
+    folder = tidewheel.folder / "held"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(HELD)
+    with tidewheel.started("run", "held") as running:
+        running.read_until("second started")
+        refused = tidewheel("hold", "1/first")
+        assert refused.status == 2
+        assert "1/first: it has ended and does not run again by itself" in refused.err
+        assert tidewheel("hold", "1/third").out == "1/third is held\n"
+        again = tidewheel("hold", "1/third")
+        assert (again.status, again.out) == (0, "1/third is unchanged: it is held already\n")
+        answer = tidewheel("hold", "1/third", "--json").json["answer"]
+        assert answer["unchanged"] == {"1/third": "it is held already"}
+        assert tidewheel("release", "1/third").out == "1/third is released\n"
+        assert "is unchanged: it is not held" in tidewheel("release", "1/third").out
+        assert "held/run1 is unchanged\n  nothing was held" in tidewheel("release", "--all").out
+        assert "is unchanged\n  it is not paused" in tidewheel("resume", "held").out
+
+        nothing = "held/run1 is unchanged\n  no setting is broadcast\n"
+        assert tidewheel("broadcast", "held", "--clear").out == nothing
+        assert tidewheel("broadcast", "held", "-s", "[environment]X=1").status == 0
+        other = tidewheel("broadcast", "held", "--cancel", "[environment]Y")
+        assert "no broadcast setting matches; these are set: */root [environment]X" in other.out
+        answer = tidewheel("broadcast", "held", "--cancel", "[environment]Y", "--json").json
+        assert (answer["answer"]["broadcasts"], answer["answer"]["changed"]) == ([], False)
+        (tidewheel.state / "runs/held/run1/share/go").touch()
+        assert running.wait().status == 0
