@@ -197,3 +197,132 @@ def test_a_run_that_completes_with_tasks_undone_says_how_many(tidewheel):
         again = tidewheel("run", "undone", "--new", "--fcp", "3", *words, "--json")
         assert again.status == status
         assert json.loads(again.out.splitlines()[-1])["undone"] == {"lost": 3, "skipped": 0}
+
+
+RETRIES = """
+[scheduling]
+    [[graph]]
+        R1 = \"\"\"
+            fetch => use
+            keeps_it_going
+        \"\"\"
+[runtime]
+    [[fetch]]
+        script = false
+        execution retry delays = PT1H
+    [[use]]
+        run mode = skip
+    [[keeps_it_going]]
+        script = until test -e "$CYLC_WORKFLOW_SHARE_DIR/go"; do sleep 0.05; done
+"""
+
+
+def test_a_failure_set_by_hand_stops_the_retry_and_stalls_the_run(tidewheel):
+    folder = tidewheel.folder / "retries"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(RETRIES)
+    with tidewheel.started("run", "retries", "--stall-timeout", "0") as running:
+        running.read_until("retry 1 of 1")
+        assert tidewheel("set", "1/fetch", "--out", "failed").out == (
+            "1/fetch was set in flow 1\n  1/fetch failed, which nothing handles\n"
+        )
+        [task] = tidewheel("show", "1/fetch", "--json").json["tasks"]
+        assert (task["state"], task["remarks"]) == ("failed", ["incomplete"])
+        (tidewheel.state / "runs/retries/run1/share/go").touch()
+        done = running.wait()
+    assert (done.status, "use started" in done.out) == (1, False)
+
+
+GROWS = """
+[scheduling]
+    cycling mode = integer
+    final cycle point = 2
+    [[graph]]
+        P1 = \"\"\"
+            a[-P1] => a => b
+            b[-P1] => b
+        \"\"\"
+[runtime]
+    [[a]]
+        script = true
+    [[b]]
+        script = \"\"\"
+            test $CYLC_TASK_CYCLE_POINT = 1 ||
+            until test -e "$CYLC_WORKFLOW_SHARE_DIR/go"; do sleep 0.05; done
+        \"\"\"
+    [[c]]
+        script = true
+"""
+
+
+def test_tasks_that_a_reload_brings_too_late_are_named_by_it_its_dry_run_and_the_end(tidewheel):
+    folder = tidewheel.folder / "grows"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(GROWS)
+    told = (
+        "1/c, 2/c will not run by themselves: what they need was done before this reload; to "
+        "run them: trigger 1/c 2/c"
+    )
+    late = "does not run by itself: what it needs was done before a reload brought it"
+    with tidewheel.started("run", "grows") as running:
+        running.read_until("2/b started")
+        (folder / "flow.cylc").write_text(GROWS.replace("a => b", "a => b & c"))
+        tried = tidewheel("reload", "grows", "--dry-run")
+        assert f"  {told}\n" in tried.out
+        assert told in tidewheel("reload", "grows", "--dry-run", "--json").json["notices"]
+        assert tidewheel("reload", "grows").out.splitlines()[1:] == [f"  {told}"]
+        assert f"2/c {late}" in tidewheel("why", "grows", "2/c").out
+        assert tidewheel("trigger", "grows", "1/c").status == 0
+        (tidewheel.state / "runs/grows/run1/share/go").touch()
+        done = running.wait()
+    assert done.status == 0
+    assert f"{told}\n" in done.out
+    assert "completed after" in done.out and "5 succeeded, 1 skipped" in done.out
+    assert f"warning: 2/c {late}\n" in done.out
+    [one] = tidewheel("show", "grows", "--json").json["lost"]
+    assert (one["id"], one["chain"]) == ("2/c", f"2/c {late}")
+    assert f"2/c {late}" in tidewheel("why", "grows", "2/c").out
+
+
+HELD = """
+[scheduling]
+    [[graph]]
+        R1 = first => second => third
+[runtime]
+    [[first]]
+        script = true
+    [[second]]
+        script = until test -e "$CYLC_WORKFLOW_SHARE_DIR/go"; do sleep 0.05; done
+    [[third]]
+        script = true
+"""
+
+
+def test_commands_that_change_nothing_say_so(tidewheel):
+    folder = tidewheel.folder / "held"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(HELD)
+    with tidewheel.started("run", "held") as running:
+        running.read_until("second started")
+        refused = tidewheel("hold", "1/first")
+        assert refused.status == 2
+        assert "1/first: it has ended and does not run again by itself" in refused.err
+        assert tidewheel("hold", "1/third").out == "1/third is held\n"
+        again = tidewheel("hold", "1/third")
+        assert (again.status, again.out) == (0, "1/third is unchanged: it is held already\n")
+        answer = tidewheel("hold", "1/third", "--json").json["answer"]
+        assert answer["unchanged"] == {"1/third": "it is held already"}
+        assert tidewheel("release", "1/third").out == "1/third is released\n"
+        assert "is unchanged: it is not held" in tidewheel("release", "1/third").out
+        assert "held/run1 is unchanged\n  nothing was held" in tidewheel("release", "--all").out
+        assert "is unchanged\n  it is not paused" in tidewheel("resume", "held").out
+
+        nothing = "held/run1 is unchanged\n  no setting is broadcast\n"
+        assert tidewheel("broadcast", "held", "--clear").out == nothing
+        assert tidewheel("broadcast", "held", "-s", "[environment]X=1").status == 0
+        other = tidewheel("broadcast", "held", "--cancel", "[environment]Y")
+        assert "no broadcast setting matches; these are set: */root [environment]X" in other.out
+        answer = tidewheel("broadcast", "held", "--cancel", "[environment]Y", "--json").json
+        assert (answer["answer"]["broadcasts"], answer["answer"]["changed"]) == ([], False)
+        (tidewheel.state / "runs/held/run1/share/go").touch()
+        assert running.wait().status == 0

@@ -199,3 +199,53 @@ def test_a_request_that_cannot_be_met_is_refused(tidewheel, arguments, what):
     assert "Traceback" not in refused.err
     assert "\x1b" not in refused.err
     assert len(refused.err.splitlines()) == 2
+
+
+def test_a_task_may_need_either_end_of_another(tidewheel):
+    """As `:finish` in a graph."""
+    tidewheel("submit", "--id", "good", "--", "true")
+    tidewheel("submit", "--id", "bad", "--", "false")
+    for one in ("good", "bad"):
+        tidewheel("submit", "--id", f"after-{one}", "--needs", f"{one}:finished", "--", "true")
+    tidewheel("worker", "--once")
+    found = [document(tidewheel, f"after-{one}")["status"] for one in ("good", "bad")]
+    assert found == ["succeeded", "succeeded"]
+
+
+@pytest.mark.parametrize(
+    ("output", "hint"),
+    [
+        ("success", "did you mean succeeded?"),
+        ("finish", "did you mean finished?"),
+        ("started", "it makes succeeded, failed, cancelled, finished, and what its job says"),
+    ],
+)
+def test_an_output_that_no_task_of_a_queue_makes_is_refused(tidewheel, output, hint):
+    tidewheel("submit", "--id", "a", "--", "true")
+    refused = tidewheel("submit", "--needs", f"a:{output}", "--", "true")
+    assert refused.status == 2
+    assert f"it needs the output '{output}' of a" in refused.err and hint in refused.err
+
+
+def test_a_task_that_is_cancelled_says_which_need_did_not_come_and_why(tidewheel):
+    says = "tidewheel message --output part_1 done"
+    tidewheel("submit", "--id", "a", "--command", says)
+    tidewheel("submit", "--id", "b", "--needs", "a:part_one", "--", "true")
+    tidewheel("submit", "--id", "c", "--needs", "b", "--", "true")
+    tidewheel("submit", "--id", "by-hand", "--needs", "a:other", "--", "true")
+    assert tidewheel("cancel", "by-hand").status == 0
+    tidewheel("worker", "--once")
+    tidewheel("submit", "--id", "late", "--needs", "a:failed", "--", "true")
+    why = {
+        one: tidewheel("task", one, "--json").json["why"]
+        for one in ("b", "c", "late", "by-hand")
+    }
+    cancelled = "It was cancelled because it needed the output"
+    end = "which did not come: that task is"
+    assert why == {
+        "b": [f"{cancelled} 'part_one' of task a, {end} succeeded, and its job made part_1."],
+        "c": [f"{cancelled} 'succeeded' of task b, {end} cancelled."],
+        "late": [f"{cancelled} 'failed' of task a, {end} succeeded, and its job made part_1."],
+        "by-hand": [],
+    }
+    assert why["b"][0] in tidewheel("task", "b").out

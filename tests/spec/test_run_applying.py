@@ -289,12 +289,12 @@ def test_an_active_task_is_not_removed_without_kill():
     assert obey(run, Remove(ids=("1/a",), kill=True))["killed"] == ["1/a"]
 
 
-def test_a_task_outside_of_the_pool_is_told_to_be_forgotten_and_still_runs():
+def test_a_task_that_is_to_come_is_not_removed_and_still_runs():
     run = Scenario("a => b & c")
     run.succeeds("1/a")
     assert obey(run, Remove(ids=("1/b",), kill=True)).get("forgotten") is None
     other = Scenario("a => b")
-    assert obey(other, Remove(ids=("1/b",)))["forgotten"] == ["1/b"]
+    assert list(obey(other, Remove(ids=("1/b",)))["unchanged"]) == ["1/b"]
     other.succeeds("1/a")
     assert other.submitted == ["1/a", "1/b"]
 
@@ -393,3 +393,54 @@ def test_a_point_alone_can_be_held_after():
     assert obey(run, Hold(after="3"))["tasks"] == {}
     assert run.pool["4/a"] == "running"  # it had begun
     assert run.pool["6/a"] == "held"
+
+
+# what changes nothing says so
+
+
+def test_a_task_that_has_ended_is_not_held():
+    run = Scenario("a => b", final=2).succeeds("1/a")
+    said = refusal(run, Hold(ids=("1/a",)))
+    assert said == "nothing was held: 1/a: it has ended and does not run again by itself"
+    assert obey(run, Hold(ids=("1/a", "2/b")))["unchanged"] == {
+        "1/a": "it has ended and does not run again by itself"
+    }
+    assert list(run.core.run.held_tasks) == [(2, "b")]
+
+
+def test_a_task_that_has_ended_in_one_flow_is_held_for_another():
+    run = Scenario("a => b => c", final=1).succeeds("1/a").succeeds("1/b").reflows("1/a")
+    assert "unchanged" not in obey(run, Hold(ids=("1/b",)))
+    assert run.succeeds("1/a", "1/c").pool == {"1/b": "held"}
+
+
+def test_holding_again_and_releasing_what_is_not_held_say_that_nothing_was_changed():
+    run = Scenario("a => b => c")
+    assert "unchanged" not in obey(run, Hold(ids=("1/b",)))
+    assert obey(run, Hold(ids=("1/b",)))["unchanged"] == {"1/b": "it is held already"}
+    answer = obey(run, Release(ids=("1/b", "1/c")))
+    assert answer["unchanged"] == {"1/c": "it is not held"}
+    obey(run, Hold(after="0"))
+    assert obey(run, Release(ids=("1/c",)))["unchanged"] == {
+        "1/c": "every task after 0 is held, until release --all"
+    }
+    assert "changed" not in obey(run, Release(everything=True))
+    answer = obey(run, Release(everything=True))
+    assert (answer["changed"], answer["notices"]) == (False, ["nothing was held"])
+
+
+def test_removing_what_never_ran_says_that_nothing_was_changed():
+    run = Scenario("a => b => c").succeeds("1/a")
+    answer = obey(run, Remove(ids=("1/a", "1/c")))
+    assert answer["forgotten"] == ["1/a"]
+    assert answer["unchanged"] == {
+        "1/c": "it has not run, and still does when its needs are met"
+    }
+
+
+def test_resuming_a_run_that_is_not_paused_says_that_nothing_was_changed():
+    run = Scenario("a")
+    answer = obey(run, Resume())
+    assert (answer["changed"], answer["notices"]) == (False, ["it is not paused"])
+    answer = obey(run, Stop(at_point="none"))
+    assert (answer["changed"], answer["notices"]) == (False, ["it has no stop point"])

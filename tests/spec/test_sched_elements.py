@@ -516,3 +516,19 @@ def test_a_reload_that_renames_the_parameter_of_elements_that_have_not_ended_is_
     run.succeeds("1/plot_file0", "1/process_file1").succeeds("1/plot_file1")
     refuse_renamed_elements(run.core, new)
     refuse_renamed_elements(joined().core, new)
+
+
+def test_elements_that_a_reload_brings_too_late_are_named():
+    """Their list was told before; those that still wait for something come by themselves."""
+    run = Scenario("list => process<file> => join", parameters=FILES)
+    run.returns("1/list", "files[2]").succeeds("1/process_file0")
+    later = "list => process<file> => join\nlist => check<file>\nprocess<file> => plot<file>"
+    run.reloads(later, parameters=FILES)
+    assert run.notices("missed") == [
+        "1/check_file0, 1/check_file1 will not run by themselves: what they need was done "
+        "before this reload; to run them: trigger 1/check_file0 1/check_file1",
+        "1/plot_file0 will not run by itself: what it needs was done before this reload; to "
+        "run it: trigger 1/plot_file0",
+    ]
+    run.triggers("1/check_file0", "1/check_file1", "1/plot_file0").runs_to_the_end()
+    assert run.completed and "1/plot_file1" in run.submitted

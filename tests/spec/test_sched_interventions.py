@@ -432,3 +432,129 @@ def test_behind_one_that_is_run_by_hand_the_next_that_is_blocked_shows():
     assert run.pool == {"3/model": "blocked"}
     run.sets_prerequisites("3/model", everything=True)
     assert run.pool == {"3/model": "running", "4/model": "blocked"}
+
+
+RETRIED = "[[a]]\nexecution retry delays = PT1M\n[[b]]\n[[m]]"
+
+
+def test_a_failure_set_by_hand_ends_a_task_that_waits_for_its_retry():
+    """As in Cylc 8: who says that it has failed does not want it tried again."""
+    run = Scenario("a => b", RETRIED).fails("1/a").sets("1/a", "failed")
+    assert (run.stalled, run.core.tasks[(1, "a")].ended) == (True, "failed")
+    assert run.timer("1/a", "retry-delay").submitted == ["1/a"]
+    assert run.triggers("1/a").succeeds("1/a").runs_to_the_end().completed
+
+
+def test_a_handled_failure_set_by_hand_ends_a_task_that_waits_for_its_retry():
+    run = Scenario("a:fail => m", RETRIED).fails("1/a").sets("1/a", "failed")
+    assert run.timer("1/a", "retry-delay").pool == {"1/m": "running"}
+    assert run.runs_to_the_end().submitted == ["1/a", "1/m"]
+
+
+@pytest.mark.parametrize("ended", ["failed", "submit-failed", "expired"])
+def test_an_end_set_by_hand_ends_a_task_that_waits_for_its_parents(ended):
+    run = Scenario("a & b => c => d").succeeds("1/a").sets("1/c", ended)
+    run.succeeds("1/b")
+    assert (run.stalled, run.submitted) == (True, ["1/a", "1/b"])
+    assert run.core.tasks[(1, "c")].ended == ended
+
+
+def test_a_success_set_by_hand_without_a_needed_output_leaves_the_task_incomplete():
+    """Else it ran, although somebody said that it had succeeded."""
+    run = Scenario("a & b => c\nc:x => d", "[[c]]\n[[[outputs]]]\nx = x").succeeds("1/a")
+    run.sets("1/c", "succeeded").succeeds("1/b")
+    assert (run.stalled, run.submitted) == (True, ["1/a", "1/b"])
+    assert run.sets("1/c", "x").pool == {"1/d": "running"}
+
+
+def test_an_end_set_by_hand_ends_a_task_that_runs_alone_and_waits_for_its_retry():
+    run = Scenario("a => b", RETRIED).fails("1/a").sets("1/a", "succeeded").succeeds("1/b")
+    run.triggers("1/a").fails("1/a")
+    assert run.sets("1/a", "failed").pool == {}
+    assert run.timer("1/a", "retry-delay").submitted == ["1/a", "1/b", "1/a"]
+
+
+def test_an_end_set_by_hand_ends_the_wait_for_an_xtrigger():
+    run = Scenario("@x => a", scheduling="[[xtriggers]]\nx = echo(1)").sets("1/a", "failed")
+    assert run.stalled
+    assert not run.xtrigger("x", "1/a").submitted
+
+
+GREW = ("a[-P1] => a => b", "a[-P1] => a => b\na => c => d")
+
+
+def late(*names: str) -> Scenario:
+    """A run at 3 in which a of each point has ended, and that then gets c => d after a."""
+    run = Scenario(GREW[0], final=3).succeeds("1/a", "1/b", "2/a", "2/b", "3/a")
+    return run.reloads(GREW[1], final=3).triggers(*names) if names else run
+
+
+def test_a_reload_names_new_tasks_whose_parents_had_ended():
+    """They come on demand, so that somebody has to know; d comes after c as ever."""
+    run = late().reloads(GREW[1], final=3)
+    assert run.notices("missed") == [
+        "1/c, 2/c, 3/c will not run by themselves: what they need was done before this "
+        "reload; to run them: trigger 1/c 2/c 3/c"
+    ]
+    assert run.pool == {"3/b": "running"}
+    [reason] = run.why("2/c")
+    assert (reason.passes, reason.command) == (False, "trigger 2/c")
+    assert reason.text == (
+        "2/c does not run by itself: what it needs was done before a reload brought it"
+    )
+    assert run.triggers("1/c", "2/c", "3/c").runs_to_the_end().completed
+    assert {"1/d", "2/d", "3/d"} < set(run.submitted)
+
+
+def test_new_tasks_that_still_come_by_themselves_are_not_named():
+    run = Scenario("a => b\nx", final=3).succeeds("1/x", "2/a")
+    run.reloads("a & x => c\na => b\nx", final=3)
+    assert not run.notices("missed")
+    assert run.runs_to_the_end().submitted.count("2/c") == 1
+
+
+def test_a_new_failure_path_of_a_task_that_succeeded_is_not_named():
+    run = Scenario("a => b", final=3).succeeds("1/a").reloads("a => b\na:fail => m", final=3)
+    assert not run.notices("missed")
+
+
+def test_a_new_task_without_parents_is_named_at_the_points_that_have_passed():
+    run = Scenario("a => b", final=3).succeeds("1/a", "1/b").reloads("a => b\ne", final=3)
+    assert run.notices("missed") == [
+        "1/e will not run by itself: its point had passed before this reload; to run it: "
+        "trigger 1/e"
+    ]
+    assert not run.core.run.missed  # it runs from now on: nobody takes that for done
+    assert run.pool["2/e"] == "running"
+
+
+def test_an_old_task_is_named_where_a_new_arrow_has_become_true_too_soon():
+    run = Scenario("a\nb:x => c", "[[b]]\n[[[outputs]]]\nx = x").succeeds("1/a")
+    run.reloads("a => c\nb", "[[b]]\n[[[outputs]]]\nx = x")
+    assert run.core.run.missed == {(1, "c"): None}
+
+
+def test_a_task_that_waits_for_one_that_came_too_late_says_which_to_trigger():
+    run = Scenario("a\nb => k").succeeds("1/a").reloads("a => c\nb & c => k").succeeds("1/b")
+    assert run.stalled
+    [reason] = run.why("1/k")
+    assert (reason.passes, reason.command) == (False, "trigger 1/c")
+
+
+def test_what_a_reload_brought_too_late_is_kept_until_it_runs_is_set_or_goes():
+    run = late("3/c").restarts()
+    assert list(run.core.run.missed) == [(2, "c")]
+    assert not run.sets("2/c").core.run.missed
+    again = late()
+    again.reloads(GREW[1], final=3)
+    assert again.reloads(GREW[0], final=3).core.run.missed == {}
+
+
+def test_many_points_are_counted_and_the_command_names_the_newest():
+    run = Scenario("a", final=40)
+    for point in range(1, 31):
+        run.succeeds(f"{point}/a")
+    run.reloads("a => c", final=40)
+    [text] = run.notices("missed")
+    assert text.startswith("21/c, 22/c, ") and " 30/c and 20 before will not run" in text
+    assert text.endswith("trigger " + " ".join(f"{n}/c" for n in range(21, 31)))

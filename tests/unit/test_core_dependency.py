@@ -23,6 +23,7 @@ EDGES = """
     succeeded  open    open  open    dead       met       dead   dead
     failed     open    open  open    dead       dead      met    dead
     cancelled  open    open  open    open       dead      dead   met
+    finished   open    open  open    dead       met        met    dead
     made       met     met   met     met        met       met    met
     other      open    open  open    dead       dead      dead   dead
     running    open    open  open    dead       dead      dead   dead

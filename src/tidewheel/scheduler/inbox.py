@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from tidewheel.core.graph.outputs import (
     unknown_output_text,
 )
 from tidewheel.core.operator import requests, run_log, verbs
-from tidewheel.core.operator.command_events import answer_of, events_of
+from tidewheel.core.operator.command_events import answer_of, events_of, nothing_changed
 from tidewheel.core.operator.definition import (
     PYTHON,
     SIP,
@@ -47,7 +47,7 @@ from tidewheel.core.sched.elements import (
     size_at,
 )
 from tidewheel.core.sched.interventions import completing
-from tidewheel.core.sched.lifecycle import DROPPED, TASKS_GONE
+from tidewheel.core.sched.lifecycle import DROPPED, MISSED, TASKS_GONE
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 
 SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "CUSTOM", "NORMAL")
 SEVERITY_DEFAULT = "INFO"
+SETTINGS_TOLD_MAX = 5  # in one sentence
 UNSTORED = 0  # the seq of a happening of which the store does not know yet
 MISTAKEN = "mistaken"  # the notice that a job probably meant an output with what it said
 
@@ -416,8 +417,8 @@ async def _reload(
     except RunFolderUnusable as error:  # the run goes on as it is, instead of waiting
         raise Refused(f"not reloaded: {error}") from error
     engine.batch.definition = new.digest
-    lost = (TASKS_GONE, DROPPED)
-    notices = [one.text for one in engine.batch.notices[told:] if one.event in lost]
+    told_of = (TASKS_GONE, DROPPED, MISSED)
+    notices = [one.text for one in engine.batch.notices[told:] if one.event in told_of]
     return {"definition": new.digest, "changed": changed, "notices": notices}
 
 
@@ -453,6 +454,8 @@ def _broadcast(engine: RunEngine, command: verbs.Broadcast) -> dict[str, object]
     containers = frozenset() if stages is None else stages.in_containers
     rows: list[requests.StoredBroadcast] = rows_of(command, there, engine.graph, containers)
     check_inputs(rows, engine.graph)
+    if not rows:
+        return {"broadcasts": [], **nothing_changed(_why_no_broadcast(there))}
     before = {one[:3]: one.value for one in there}
     engine.broadcast(rows)
     return {
@@ -467,6 +470,17 @@ def _broadcast(engine: RunEngine, command: verbs.Broadcast) -> dict[str, object]
             for row in rows
         ]
     }
+
+
+def _why_no_broadcast(there: Iterable[requests.StoredBroadcast]) -> str:
+    known = [
+        f"{one.point}/{one.namespace} {one.setting}" for one in there if one.value is not None
+    ]
+    if not known:
+        return "no setting is broadcast"
+    more = len(known) - SETTINGS_TOLD_MAX
+    told = ", ".join(known[:SETTINGS_TOLD_MAX]) + (f" and {more} more" if more > 0 else "")
+    return f"no broadcast setting matches; these are set: {told}"
 
 
 async def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> dict[str, object]:

@@ -426,7 +426,7 @@ class RunDriver(Service):
 
 
 def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
-    """Counts the lost and the skipped tasks of a run, those that the pool forgot included."""
+    """Counts the lost and the skipped tasks of a run, with those that the pool forgot."""
     known = dict(forgotten)
     for point, there in pool.memory.items():
         known |= {(point, name): memory.verdicts for name, memory in there.items()}
@@ -436,13 +436,13 @@ def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> U
         if verdicts and name in pool.plan.nodes
     ]
     kinds = [(one.kind, one.death, one.ended) for one in last]
-    return Undone(
-        lost=sum(one[:2] == (VerdictKind.PRUNED, AtomValue.LOST) for one in kinds),
-        skipped=sum(
-            kind is VerdictKind.REMOVED or (kind is VerdictKind.FINISHED and ended == EXPIRED)
-            for kind, _, ended in kinds
-        ),
+    lost = sum(one[:2] == (VerdictKind.PRUNED, AtomValue.LOST) for one in kinds)
+    skipped = sum(not known.get(key) for key in pool.run.missed)  # a reload was too late
+    skipped += sum(
+        kind is VerdictKind.REMOVED or (kind is VerdictKind.FINISHED and ended == EXPIRED)
+        for kind, _, ended in kinds
     )
+    return Undone(lost=lost, skipped=skipped)
 
 
 def _in_words(error: Exception) -> str:

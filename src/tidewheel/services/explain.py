@@ -16,7 +16,7 @@ from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
 from tidewheel.core.operator.definition import run_named_by
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.access import Served, covers, queue_name
-from tidewheel.core.queue.dependency import EdgeState
+from tidewheel.core.queue.dependency import EdgeState, edge_state
 from tidewheel.core.queue.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.queue.requests import Abilities, KeysetPage, QueueSettings, TaskFilter
 from tidewheel.core.queue.resources import (
@@ -29,7 +29,7 @@ from tidewheel.core.queue.resources import (
     needs_runner,
     offered_in,
 )
-from tidewheel.core.queue.status import LEASED, Status
+from tidewheel.core.queue.status import FINAL, LEASED, Status
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
@@ -44,13 +44,16 @@ SILENT_SECONDS = 30.0
 async def reasons(
     store: Store, task_id: TaskId, names: tuple[str, ...] | None = None
 ) -> list[str]:
-    """Returns why a task waits; nothing if it runs, has ended, or is about to be claimed.
+    """Returns why a task waits, or was cancelled without having run; nothing if it runs, has
+    ended otherwise, or is about to be claimed.
 
     Whoever asks is told of no task in a queue that these patterns do not cover; None: of all.
     """
     task = await store.get(task_id)
     if task.status is Status.WAITING:
         return await _waiting_reasons(store, task, names)
+    if task.status is Status.CANCELLED:
+        return await _cancelled_reasons(store, task, names)
     if task.status is not Status.READY:
         return []
     if withdrawn := await _withdrawn_reasons(store, task):
@@ -130,6 +133,32 @@ async def _waiting_reasons(
     if more := len(still_open) - len(shown):
         shown.append(f"And for {more} more {'task' if more == 1 else 'tasks'}.")
     return shown
+
+
+async def _cancelled_reasons(
+    store: Store, task: Task, names: tuple[str, ...] | None
+) -> list[str]:
+    """Returns which needs had died when a task was cancelled, each with what came instead;
+    empty if somebody has cancelled it."""
+    found: list[str] = []
+    for edge in [one for one in await store.edges(task.id) if one.child == task.id]:
+        if len(found) == PARENTS_SHOWN_MAX:
+            break
+        parent = await store.get(edge.parent)
+        made = [one.output for one in await store.outputs(parent.id) if one.output]
+        state = edge_state(edge.output, parent.status, made)
+        if state is not EdgeState.DEAD or parent.updated_at > task.updated_at:
+            continue
+        if not _is_told(parent, task, names):
+            found.append("It needed a task in a queue that you may not see, which has ended.")
+            continue
+        others = [one for one in dict.fromkeys(made) if one not in FINAL]
+        end = f"that task is {parent.status}" + (
+            f", and its job made {', '.join(others)}" if others else ""
+        )
+        what = f"the output {edge.output!r} of task {parent.id}"
+        found.append(f"It was cancelled because it needed {what}, which did not come: {end}.")
+    return found
 
 
 def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) -> list[str]:

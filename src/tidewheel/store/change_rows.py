@@ -50,6 +50,8 @@ _NO_KEY = (0, "")
 Record = dict[str, Any]
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
+_TASKS = ("held_tasks", "missed")  # of a run's state
+
 
 class _RunOfFormat1(NamedTuple):
     state: dict[str, Any]
@@ -57,19 +59,21 @@ class _RunOfFormat1(NamedTuple):
 
 
 def _run_body(change: PutRun) -> bytes:
-    """Returns the state of a run as JSON; held tasks, whose keys are tuples, become a list."""
+    """Returns the state of a run as JSON; tasks, whose keys are tuples, become lists."""
     state = {name: getattr(change.run, name) for name in RunState.__slots__}
-    return _encode(state | {"held_tasks": tuple(change.run.held_tasks)})
+    return _encode(state | {name: tuple(state[name]) for name in _TASKS})
 
 
 def _read_run(body: str | bytes) -> RunState:
     if body[:1] in ("[", b"["):
         state, held_tasks = msgspec.json.decode(body, type=_RunOfFormat1)
+        state["held_tasks"] = held_tasks
     else:
         state = msgspec.json.decode(body)
-        held_tasks = msgspec.convert(state.pop("held_tasks", ()), tuple[Key, ...])
+    tasks = {name: msgspec.convert(state.pop(name, ()), tuple[Key, ...]) for name in _TASKS}
     run: RunState = msgspec.convert(state, RunState)
-    run.held_tasks = dict.fromkeys(held_tasks)
+    for name, keys in tasks.items():
+        setattr(run, name, dict.fromkeys(keys))
     return run
 
 

@@ -11,7 +11,9 @@ from tidewheel.api import runs as api
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.sched.elements import nodes_at
+from tidewheel.core.sched.flows import active_flows
 from tidewheel.core.sched.limits import next_point
+from tidewheel.core.sched.missed import missed_texts
 from tidewheel.core.sched.pool import FlowState, RunStatus
 from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.task_state import (
@@ -207,7 +209,10 @@ def _active(snapshot: RunSnapshot, submissions: Submissions) -> Iterator[api.Act
 
 
 def _lost_chains(snapshot: RunSnapshot) -> Iterator[api.LostTask]:
-    """Yields every task that will not run because something it needs was lost, and why (§5)."""
+    """Yields every task that will not run because something it needs was lost (§5) or a reload
+    brought it too late, and why."""
+    for task, text in missed_texts(snapshot.pool).items():
+        yield {"id": task, "flow": min(active_flows(snapshot.pool)), "chain": text}
     for key in snapshot.known_keys():
         memory = snapshot.pool.recall(*key)
         verdicts = {} if memory is None else memory.verdicts

@@ -20,3 +20,10 @@ test("what the scheduler did is counted by its answer", () => {
   expect(doneText({ verb: "hold", ids: ["1/a"] }, { tasks: { "1/a": null } })).toBe("Hold 1/a: accepted by the scheduler");
   expect(doneText({ verb: "pause" }, {})).toBe("Pause: accepted by the scheduler");
 });
+
+test("a command that changed nothing is told so, with what was seen", () => {
+  const held = { tasks: { "1/a": null }, unchanged: { "1/a": "it is held already" } };
+  expect(doneText({ verb: "hold", ids: ["1/a"] }, held)).toBe("Hold 1/a: nothing was changed: it is held already");
+  expect(doneText({ verb: "release", ids: ["1/*"] }, { tasks: { "1/a": null, "1/b": null, "1/c": null }, unchanged: { "1/a": "it is not held" } })).toBe("2 tasks released, 1 unchanged");
+  expect(doneText({ verb: "resume" }, { tasks: {}, changed: false, notices: ["it is not paused"] })).toBe("Resume: nothing was changed");
+});

@@ -28,6 +28,10 @@ export function doneText(action: Action, answer: Readonly<Record<string, unknown
   const deed = DEEDS[action.verb];
   const tasks = answer.tasks;
   const count = typeof tasks === "object" && tasks !== null ? Object.keys(tasks).length : 0;
+  const unchanged = Object.entries((answer.unchanged ?? {}) as Readonly<Record<string, string>>);
+  if (count > 0 && unchanged.length === count) return `${actionText(action)}: nothing was changed: ${unchanged[0]?.[1]}`;
+  if (unchanged.length > 0) return `${countText(count - unchanged.length, taskWord())} ${deed ?? "changed"}, ${unchanged.length} unchanged`;
+  if (answer.changed === false && action.verb !== "reload") return `${actionText(action)}: nothing was changed`;
   if (deed === undefined || count < 2) return `${actionText(action)}: accepted by the scheduler`;
   return `${countText(count, taskWord())} ${deed}`;
 }

@@ -64,7 +64,8 @@ From another terminal: tidewheel show, why, trigger, stop …
 @option(
     "--fail-on ...",
     "Exit 1 also if the run completes with tasks that are lost (something they need "
-    "failed) or skipped (expired, or removed by hand); repeatable.",
+    "failed) or skipped (expired, removed by hand, or brought too late by a reload); "
+    "repeatable.",
     type=click.Choice(UNDONE_KINDS),
 )
 @option(

@@ -60,7 +60,7 @@ def runs_command(
     """List runs, newest first, with their status and whether a scheduler drives them.
 
     A completed run says how many of its tasks were lost (something they need failed) or skipped
-    (expired, or removed by hand).
+    (expired, removed by hand, or brought too late by a reload).
     """
     from tidewheel.cli.pages.run import say_runs
 

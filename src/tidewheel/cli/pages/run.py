@@ -383,7 +383,7 @@ FORGOTTEN = (
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(
     {"tasks", "submitted", "killed", "polled", "comes_back", "forgotten", "notices", "status"}
-    | {"stages"}
+    | {"stages", "unchanged"}
     | {"definition", "changed", "broadcasts", "message", "task", "submit", "stops_at"}
 )
 
@@ -422,11 +422,16 @@ def answer_lines(given: Given) -> Iterator[str]:
 
 def _task_lines(given: Given, answer: Document, tasks: Mapping[str, object]) -> Iterator[str]:
     submitted, forgotten = _list(answer, "submitted"), _list(answer, "forgotten")
+    unchanged = cast("Mapping[str, str]", answer.get("unchanged") or {})
+    if answer.get("stages"):
+        unchanged = {stage_id(task_id): why for task_id, why in unchanged.items()}
     for task_id in list(tasks)[:SHOWN_MAX]:
         became = _became_of_task(given.verb, tasks[task_id], task_id in submitted)
         if isinstance(given.command, Set) and given.command.values:
             names = ", ".join(one.partition("=")[0].strip() for one in given.command.values)
             became = f"now has the given value of {names}, until its job returns another one"
+        if task_id in unchanged:
+            became = f"is unchanged: {unchanged[task_id]}"
         yield f"{safe(task_id)} {FORGOTTEN if task_id in forgotten else became}"
     if more := more_text(len(tasks)):
         yield more
@@ -446,6 +451,9 @@ def _became_of_run(given: Given) -> str:
     """Returns what became of the run, with the bound that was asked for, if there was one."""
     did = TABLE[given.verb].of_run.format(run=given.run)
     command = given.command
+    if given.answer.get("changed") is False:
+        is_reload = isinstance(command, Reload)
+        return "continues: the definition is unchanged" if is_reload else "is unchanged"
     if isinstance(command, Stop):
         bounds = {
             "at point": command.at_point,
@@ -460,8 +468,6 @@ def _became_of_run(given: Given) -> str:
         return did + "".join(said) + (f" ({command.mode})" if command.mode != "clean" else "")
     if isinstance(command, Hold) and command.after:
         return f"{did} every task after {command.after}"
-    if isinstance(command, Reload) and given.answer.get("changed") is False:
-        return "continues: the definition is unchanged"
     return did
 
 
@@ -523,6 +529,7 @@ def preview_lines(page: Document) -> Iterator[str | Title]:
         yield Title("definition" if changed else "the definition is the same")
         yield from diff_lines(changed, "now", "reloaded")
     yield f"{safe(page['run'])}: nothing was done. If every job succeeds:"
+    yield from (f"  {safe(one)}" for one in _news(page, {})[:SHOWN_MAX])
     yield from _change_lines(page)
     if not runs:
         yield "  nothing would run"

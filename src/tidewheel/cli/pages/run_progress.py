@@ -31,7 +31,8 @@ from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import FAILED_AGAIN, RunView
 from tidewheel.core.queue.task import Instant, TaskId
-from tidewheel.core.sched.lifecycle import DROPPED
+from tidewheel.core.sched.lifecycle import DROPPED, MISSED
+from tidewheel.core.sched.missed import missed_texts
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.services import ending_jobs
 from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
@@ -62,7 +63,7 @@ ENDS = tuple(STATES_OF_ENDS.values())
 # What is said of a task at the moment it happens; the rest is in the log.
 TOLD = frozenset(("started", *RETRIES, "blocked", "lost", *ENDS))
 # What jobs did not do although they succeeded, or said amiss.
-NOTICED = ("incomplete", DROPPED, MISTAKEN)
+NOTICED = ("incomplete", DROPPED, MISSED, MISTAKEN)
 SAID_BY_ITS_END = "which nothing handles"  # a failure is told as such
 TROUBLE = {
     "store.unavailable": "{error}; trying again",
@@ -162,6 +163,7 @@ class RunPage:
         is_going = batch.news or batch.answers or status != RunStatus.COMPLETED
         if self._is_to_be_told and is_going:
             self._tell_beginning()
+        self._lost |= missed_texts(pool) if status == RunStatus.COMPLETED else {}
         self._has_obeyed = self._has_obeyed or bool(batch.answers)
         if batch.submissions:
             self.submitted.set()
@@ -331,10 +333,8 @@ class RunPage:
         self._known_causes = list(cause_lines(shown))
 
     def remembers(self, shown: Mapping[str, object]) -> None:
-        """Takes the ends and the lost tasks of the whole run from a view of it.
-
-        This page has seen only those since the run was carried on.
-        """
+        """Takes the ends and the lost tasks of the whole run from a view of it: this page has
+        seen only those since the run was carried on."""
         self._earlier = ends_of(shown)
         groups = documents(shown, "groups")
         again = [one for one in groups if one["state"] == FAILED_AGAIN]

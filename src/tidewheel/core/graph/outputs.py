@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidewheel.core.graph.findings import nearest
+from tidewheel.core.queue import dependency
 
 SUBMITTED = "submitted"
 SUBMIT_FAILED = "submit-failed"
@@ -18,8 +19,8 @@ STANDARD = (EXPIRED, SUBMITTED, SUBMIT_FAILED, STARTED, SUCCEEDED, FAILED)
 # A task ends with one of these.
 ENDS = (SUCCEEDED, FAILED, SUBMIT_FAILED, EXPIRED)
 
-# Not an output but a way to ask for either end.
-FINISHED = "finished"
+# Not an output but a way to ask for either end, also of a task in a queue.
+FINISHED = dependency.FINISHED
 
 SHORT_FORMS = {
     "submit": SUBMITTED,

@@ -11,7 +11,7 @@ of a task, or prerequisites that it has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import cast
 
 from tidewheel.core.cycling.calendar import Point
@@ -33,6 +33,7 @@ from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
 
 BACK_MAX = 1_000  # tasks that come back, in one answer
+NAMED_MAX = 5  # tasks in one sentence
 WAITED_FOR_MAX = 100  # tasks whose end is awaited, in one answer
 NO_STOP_POINT = "none"
 
@@ -48,6 +49,8 @@ class AppliedCommand:
     tasks: tuple[Key, ...] = ()  # that it names
     back: tuple[Key, ...] = ()  # lost or blocked ones that come back
     forgotten: tuple[Key, ...] = ()  # to be removed, and not in the pool
+    unchanged: Mapping[Key, str] = field(default_factory=dict)  # those that stay, and why
+    idle_because: str = ""  # why nothing of the run changes
     by_scheduler: bool = False
 
 
@@ -148,16 +151,27 @@ def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedComman
     if flow in (FlowChoice.NEW, FlowChoice.NONE):
         raise Refused(f"--flow {command.flow} has no tasks to be removed; name numbers or all")
     flows: Flows = flow if isinstance(flow, frozenset) else frozenset()
-    for key in keys:
+    unchanged = {
+        key: "it has not run, and still does when its needs are met"
+        for key in keys
+        if key not in pool.tasks and pool.recall(*key) is None
+    }
+    keys_to_go = tuple(key for key in keys if key not in unchanged)
+    for key in keys_to_go:
         if key not in pool.tasks:  # it is to be forgotten
             refuse_to_forget_list(
                 pool, pool.node(key[1]), key[0], flows or frozenset(pool.flows)
             )
     event = events.TasksRemoved(
-        tasks=keys, at=at, flows=flows, forget=command.forget, kill=command.kill
+        tasks=keys_to_go, at=at, flows=flows, forget=command.forget, kill=command.kill
     )
-    forgotten = tuple(key for key in keys if key not in pool.tasks)
-    return AppliedCommand(events=(event,), tasks=keys, forgotten=forgotten)
+    forgotten = tuple(key for key in keys_to_go if key not in pool.tasks)
+    return AppliedCommand(
+        events=(event,) if keys_to_go else (),
+        tasks=keys,
+        forgotten=forgotten,
+        unchanged=unchanged,
+    )
 
 
 def _hold(pool: TaskPool, command: verbs.Hold, at: Instant) -> AppliedCommand:
@@ -165,23 +179,60 @@ def _hold(pool: TaskPool, command: verbs.Hold, at: Instant) -> AppliedCommand:
         raise Refused("hold what? Name tasks, or a point with --after")
     found: list[Event] = []
     keys = select(pool, command.ids) if command.ids else ()
-    if keys:
-        found.append(events.TasksHeld(keys, at))
+    ended = {key: why for key in keys if (why := _why_never_held(pool, key))}
+    if keys and len(ended) == len(keys) and not command.after:
+        told = "; ".join(f"{pool.plan.name_of(key)}: {why}" for key, why in _few(ended))
+        raise Refused(f"nothing was held: {told}")
+    unchanged = ended | {key: "it is held already" for key in keys if _is_held(pool, key)}
+    to_hold = tuple(key for key in keys if key not in unchanged)
+    if to_hold:
+        found.append(events.TasksHeld(to_hold, at))
     after = _point(pool, command.after)
     if after is not None:
         found.append(events.AllHeldAfter(after, at))
-    return AppliedCommand(events=tuple(found), tasks=keys)
+    return AppliedCommand(events=tuple(found), tasks=keys, unchanged=unchanged)
+
+
+def _few(of_tasks: Mapping[Key, str]) -> list[tuple[Key, str]]:
+    return list(of_tasks.items())[:NAMED_MAX]
+
+
+def _is_held(pool: TaskPool, key: Key) -> bool:
+    task = pool.tasks.get(key)
+    return key in pool.run.held_tasks or (task is not None and task.held)
+
+
+def _why_never_held(pool: TaskPool, key: Key) -> str:
+    """Returns why there is nothing to hold of a task that has ended and will not run again by
+    itself; "" for any other."""
+    ran = frozenset() if key in pool.tasks else flows_it_ran_in(pool, key)
+    if not ran or not active_flows(pool) <= ran:
+        return ""
+    return "it has ended and does not run again by itself"
 
 
 def _release(pool: TaskPool, command: verbs.Release, at: Instant) -> AppliedCommand:
     if command.everything and command.ids:
         raise Refused("release what? Name tasks, or use --all, not both")
+    run = pool.run
     if command.everything:
-        return AppliedCommand(events=(events.AllReleased(at),))
+        is_any = run.held_tasks or any(task.held for task in pool.tasks.values())
+        idle = "" if is_any or run.hold_after is not None else "nothing was held"
+        return AppliedCommand(events=(events.AllReleased(at),), idle_because=idle)
     if not command.ids:
         raise Refused("release what? Name tasks, or --all")
-    keys = select(pool, command.ids, also=pool.run.held_tasks)
-    return AppliedCommand(events=(events.TasksReleased(keys, at),), tasks=keys)
+    keys = select(pool, command.ids, also=run.held_tasks)
+    held = tuple(key for key in keys if _is_held(pool, key))
+    unchanged = {key: _why_not_released(pool, key) for key in keys if key not in held}
+    released = (events.TasksReleased(held, at),) if held else ()
+    return AppliedCommand(events=released, tasks=keys, unchanged=unchanged)
+
+
+def _why_not_released(pool: TaskPool, key: Key) -> str:
+    after = pool.run.hold_after
+    if after is not None and key[0] > after and key not in pool.tasks:
+        return f"every task after {pool.plan.text(after)} is held, until release --all"
+    return "it is not held"
 
 
 def _of_jobs(pool: TaskPool, command: verbs.Kill | verbs.Poll, at: Instant) -> AppliedCommand:
@@ -194,6 +245,11 @@ def _of_jobs(pool: TaskPool, command: verbs.Kill | verbs.Poll, at: Instant) -> A
     return AppliedCommand(events=(made(active, at),), tasks=active)
 
 
+def _resume(pool: TaskPool, _: verbs.Resume, at: Instant) -> AppliedCommand:
+    idle = "" if pool.run.paused else "it is not paused"
+    return AppliedCommand(events=(events.RunResumed(at),), idle_because=idle)
+
+
 def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
     bounds = (command.at_point, command.after_task, command.at_time, command.flow is not None)
     if sum(map(bool, bounds)) + (command.mode != events.StopMode.CLEAN) > 1:
@@ -203,7 +259,8 @@ def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
     if command.at_time:
         return AppliedCommand(by_scheduler=True)
     if command.at_point == NO_STOP_POINT:
-        return AppliedCommand(events=(events.StopPointSet(None, at),))
+        idle = "it has no stop point" if pool.run.stop is None else ""
+        return AppliedCommand(events=(events.StopPointSet(None, at),), idle_because=idle)
     point = _point(pool, command.at_point)
     if point is not None:
         return AppliedCommand(events=(events.StopPointSet(point, at),))
@@ -242,7 +299,7 @@ _RULES: Mapping[type, _Rule] = cast(
         verbs.Kill: _of_jobs,
         verbs.Poll: _of_jobs,
         verbs.Pause: lambda _pool, _, at: AppliedCommand(events=(events.RunPaused(at),)),
-        verbs.Resume: lambda _pool, _, at: AppliedCommand(events=(events.RunResumed(at),)),
+        verbs.Resume: _resume,
         verbs.Stop: _stop,
     },
 )
@@ -270,7 +327,15 @@ def answer_of(
         "waits_for": _waited_for(pool),
         "stages": pool.plan.is_of_stages,
     }
-    return {name: value for name, value in answer.items() if value or name == "tasks"}
+    unchanged = applied.unchanged.items()
+    answer["unchanged"] = {pool.plan.id_of(key): why for key, why in unchanged}
+    told = {name: value for name, value in answer.items() if value or name == "tasks"}
+    return told | (nothing_changed(applied.idle_because) if applied.idle_because else {})
+
+
+def nothing_changed(why: str) -> dict[str, object]:
+    """Returns what is answered to a command that changes nothing of a run."""
+    return {"changed": False, "notices": [why]}
 
 
 def _waited_for(pool: TaskPool) -> list[str]:

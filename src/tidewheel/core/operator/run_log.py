@@ -29,7 +29,7 @@ from tidewheel.core.sched import events
 from tidewheel.core.sched.dependency_index import IndexedFamily, PreviousInstance
 from tidewheel.core.sched.evaluation import is_true, member_value
 from tidewheel.core.sched.events import Event, JobEnd, JobEnded, Notice, Submit
-from tidewheel.core.sched.lifecycle import DROPPED
+from tidewheel.core.sched.lifecycle import DROPPED, MISSED
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.spawn import EXPIRY
 from tidewheel.core.sched.step import Outcome
@@ -63,6 +63,7 @@ _LEVELS = {
     "blocked": WARNING,
     "lost": WARNING,
     DROPPED: WARNING,
+    MISSED: WARNING,
     "stalled": CRITICAL,
     "stall timeout": CRITICAL,
 }

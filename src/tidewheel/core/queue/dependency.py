@@ -7,6 +7,33 @@ from enum import StrEnum
 
 from tidewheel.core.queue.status import FINAL, Status
 
+FINISHED = "finished"  # either end of a job, as in a graph
+ALWAYS_KNOWN = (Status.SUCCEEDED, Status.FAILED, Status.CANCELLED, FINISHED)
+# What people write for these, and outputs that only tasks of runs make.
+_MEANT = {
+    "succeed": Status.SUCCEEDED,
+    "success": Status.SUCCEEDED,
+    "fail": Status.FAILED,
+    "failure": Status.FAILED,
+    "cancel": Status.CANCELLED,
+    "canceled": Status.CANCELLED,
+    "finish": FINISHED,
+}
+_OF_RUNS = ("submit", "submitted", "submit-fail", "submit-failed", "start", "started")
+_OF_RUNS_ONLY = frozenset((*_OF_RUNS, "expire", "expired"))
+
+
+def output_finding(task: str, output: str) -> str | None:
+    """Returns what is wrong with an output that a task in a queue is to make; None if its job
+    may make it."""
+    if output not in _MEANT and output not in _OF_RUNS_ONLY:
+        return None
+    hint = f"did you mean {_MEANT[output]}? It" if output in _MEANT else "it"
+    return (
+        f"it needs the output {output!r} of {task}, which no task of a queue makes; {hint} "
+        f"makes {', '.join(ALWAYS_KNOWN)}, and what its job says with message --output"
+    )
+
 
 class EdgeState(StrEnum):
     """Says whether a dependency is open, met, or can never be met (dead).
@@ -23,9 +50,11 @@ class EdgeState(StrEnum):
 def edge_state(output: str, parent_status: Status, parent_outputs: Iterable[str]) -> EdgeState:
     """Returns the state of an edge that waits for an output, from what its parent made.
 
-    A final status counts as an output of that name.
+    A final status counts as an output of that name, and success and failure as `finished`.
     """
     if output == parent_status.value and parent_status in FINAL:
+        return EdgeState.MET
+    if output == FINISHED and parent_status in (Status.SUCCEEDED, Status.FAILED):
         return EdgeState.MET
     # What a job calls "succeeded" while it runs is a message, not that status.
     if output in parent_outputs and output not in FINAL:

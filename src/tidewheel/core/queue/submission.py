@@ -10,6 +10,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import get_type_hints
 
+from tidewheel.core.queue.dependency import output_finding
 from tidewheel.core.queue.limits import EACH_KEY
 from tidewheel.core.queue.requests import Report
 from tidewheel.core.queue.resources import resource_findings
@@ -307,6 +308,8 @@ def _edge_findings(task: NewTask) -> list[str]:
             findings.append(f"it has {count} {what}; expected up to {DEPENDENCIES_MAX}")
     if any(need.task_id == task.id for need in task.needs) or task.id in task.continuations:
         findings.append("it depends on itself; remove this dependency")
+    wrong = (output_finding(need.task_id, need.output) for need in task.needs)
+    findings += [finding for finding in wrong if finding is not None]
     doubled = [name for name, times in Counter(task.continuations).items() if times > 1]
     if doubled:
         findings.append(f"continuations name {', '.join(doubled)} more than once")

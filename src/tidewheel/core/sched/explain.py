@@ -29,7 +29,9 @@ from tidewheel.core.sched.evaluation import (
     output_value,
     untrue_leaves,
 )
+from tidewheel.core.sched.flows import active_flows, may_spawn
 from tidewheel.core.sched.index_builder import BAD_ENDS
+from tidewheel.core.sched.missed import comes_by_chain, missed_text
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.reachability import chain_text, failed_cause
@@ -330,6 +332,9 @@ def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
         text = f"{reason.text}, which was made in flow {theirs}, not in flow {ours}"
         command = f"set {pool.plan.word_of(parent)} --flow {min(lacking, default=1)}"
         return Reason(text, passes=False, command=command)
+    if parent in pool.run.missed:
+        text = f"{reason.text}, which a reload brought too late to run by itself"
+        return Reason(text, passes=False, command=f"trigger {pool.plan.word_of(parent)}")
     return Reason(
         f"{reason.text}, which has not run", passes=reason.passes, command=reason.command
     )
@@ -383,21 +388,31 @@ def _mending(pool: TaskPool, key: Key, flow: int) -> str:
 def _why_unspawned(
     pool: TaskPool, node: dependency_index.IndexedNode, key: Key
 ) -> list[Reason]:
-    flows = frozenset(flow for flow, count in pool.flow_counts.items() if count)
+    flows = active_flows(pool)
     missing = []
     for arrow, _ in node.arrows_at(key[0]):
         values = ((leaf, leaf_value(pool, leaf, key[0], flows)) for leaf in arrow.leaves)
         true = sum(1 << leaf.number for leaf, value in values if value is AtomValue.TRUE)
         missing += [arrow.leaves[number] for number in untrue_leaves(arrow.expression, true)]
     found = list(_why_open(pool, missing, key, flows))
-    name = pool.plan.name_of(key)
+    name, command = pool.plan.name_of(key), f"trigger {pool.plan.word_of(key)}"
+    has_begun = pool.memory or pool.tasks
+    if has_begun and not any(comes_by_chain(pool, node, key[0], flow) for flow in flows):
+        text = missed_text(pool, key)
+        if pool.recall(*key) is not None:
+            text = (
+                f"{name} was removed, and what it needs was done before: nothing runs it again"
+            )
+        if not any(may_spawn(pool, flow, key[0]) for flow in flows):
+            text = f"{name} is in no flow that goes on"
+        return found or [Reason(text, passes=False, command=command)]
     text = (
         f"{name} enters the pool when the task at the previous point no longer waits for the "
         "runahead limit or a sequential xtrigger"
     )
     if pool.plan.is_of_stages:
         text = f"{name} enters the pool when the run begins"
-    return found or [Reason(text, passes=True, command=f"trigger {pool.plan.word_of(key)}")]
+    return found or [Reason(text, passes=True, command=command)]
 
 
 SUBMISSIONS_MAX = 1_000  # that are looked ahead

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.findings import nearest
-from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
+from tidewheel.core.graph.outputs import ENDS, IMPLIED, STANDARD, SUCCEEDED
 from tidewheel.core.sched import events
 from tidewheel.core.sched.completion import (
     conclude,
@@ -51,10 +51,12 @@ from tidewheel.core.sched.propagation import (
     restore,
 )
 from tidewheel.core.sched.spawn import (
+    EXPIRY,
     end_checks,
     leave,
     look_again,
     look_up,
+    no_longer_missed,
     no_longer_waits,
     settle,
     show_next_blocked,
@@ -390,13 +392,28 @@ def _set_pooled(context: StepContext, task: PooledTask, outputs: tuple[str, ...]
             context.touched.tasks[task.key] = None
     added = [output for output in task.outputs if output not in before]
     task.by_hand = tuple(dict.fromkeys((*task.by_hand, *added)))
-    if not task.is_active and task.flows and is_complete(task):
+    if task.is_active:
+        return
+    ended = next((output for output in reversed(outputs) if output in ENDS), "")
+    if task.flows and is_complete(task):
         # It may have succeeded before a flow arrived, and then not in that one.
         succeeded = SUCCEEDED in task.outputs and (
             task.flows <= task.memory.made.get(SUCCEEDED, task.flows)
         )
         task.ended = SUCCEEDED if succeeded else outputs[-1]
         conclude(context, task)
+    elif ended and task.stage is JobPhase.WAITING:
+        _end_by_hand(context, task, ended)
+
+
+def _end_by_hand(context: StepContext, task: PooledTask, ended: str) -> None:
+    """Ends a task that waits, for a retry or for anything else, with an output that ends it but
+    does not complete it: it will not run by itself any more."""
+    drop_waits(context, task)
+    if task.plan.expiry is not None:
+        context.effects.append(events.CancelTimer(task.key, EXPIRY))
+    task.manual, task.ended = False, ended
+    conclude(context, task)
 
 
 def _set_absent(
@@ -414,6 +431,7 @@ def _set_absent(
     )
     memory = pool.remember(*key)
     context.touched.memory[key] = None
+    no_longer_missed(context, key)
     if event.wait:
         memory.held_back = tuple(made)
         memory.spawned |= flows

@@ -32,6 +32,7 @@ from tidewheel.core.sched.evaluation import absolute_key, holds, leaf_value, rec
 from tidewheel.core.sched.flows import active_flows, evaluate_ends_of_the_graph
 from tidewheel.core.sched.index_builder import build_index
 from tidewheel.core.sched.limits import start_chain, take_back
+from tidewheel.core.sched.missed import KEPT_MAX, find_missed
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import NOTHING_RAN, RunStatus, StepContext, TaskPool
 from tidewheel.core.sched.propagation import publish, reevaluate_dependents, satisfy_child
@@ -155,6 +156,7 @@ def run_started(context: StepContext, event: events.RunStarted) -> None:
 
 TASKS_GONE = "tasks gone"  # the notice that a reload brought a definition without them
 DROPPED = "dropped"  # … and that some of these had not run
+MISSED = "missed"  # … and that it brought some too late, which do not run by themselves
 PARENTS_MAX = 1_000  # looked at to find the cause of one waiting task
 CAUSES_TOLD_MAX = 10  # in one sentence; the rest are counted
 
@@ -349,6 +351,7 @@ def reloaded(context: StepContext, event: events.RunReloaded) -> None:
         _go_beyond(context, old.final)
     _leave_what_cannot_be_evaluated(context)
     _open_queues(context)
+    _tell_missed(context, old)
     if pool.run.status == RunStatus.COMPLETED:
         pool.run.status = RunStatus.RUNNING
         context.touched.run = True
@@ -375,6 +378,18 @@ def _leave_what_is_gone(context: StepContext, old: DependencyIndex) -> None:
         them, they = ("it", "it") if len(dropped) == 1 else ("them", "they")
         text = f"dropped, since the new definition does not have {them}: {_some(dropped)}"
         context.notice(DROPPED, None, f"{text}; {they} will not run")
+
+
+def _tell_missed(context: StepContext, old: DependencyIndex) -> None:
+    """Tells which tasks of the new definition nothing will spawn, and keeps the newest."""
+    run, plan = context.pool.run, context.plan
+    known = (key for key in run.missed if key[1] in plan.graph.nodes)
+    missed = dict.fromkeys(key for key in known if plan.nodes[key[1]].is_at(key[0]))
+    for one in find_missed(context.pool, old):
+        context.notice(MISSED, None, one.text(plan))
+        missed |= dict.fromkeys(one.to_keep(context.pool))
+    run.missed = dict.fromkeys(sorted(missed)[-KEPT_MAX:])
+    context.touched.run = True
 
 
 def _some(names: Sequence[str]) -> str:

@@ -198,8 +198,12 @@ def changes(pool: TaskPool, touched: Touched) -> list[Change]:
     for number in touched.flows:
         found.append(PutFlow(replace(pool.flows[number])))
     if touched.run:
-        found.append(PutRun(replace(pool.run, held_tasks=dict(pool.run.held_tasks))))
+        found.append(PutRun(_copied(pool.run)))
     return found
+
+
+def _copied(run: RunState) -> RunState:
+    return replace(run, held_tasks=dict(run.held_tasks), missed=dict(run.missed))
 
 
 def _forgotten(touched: Touched) -> Iterator[Change]:
@@ -350,7 +354,7 @@ def rebuild(
     rows = list(rows)
     run = next((row.run for row in rows if isinstance(row, PutRun)), None)
     assert run is not None, "a run without a row of its own was never started"
-    pool = TaskPool(plan, replace(run, held_tasks=dict(run.held_tasks)), past)
+    pool = TaskPool(plan, _copied(run), past)
     gone = {name for name in _names(rows) if name not in plan.nodes}
     for name in sorted(gone):
         plan.nodes[name] = orphan(name, len(plan.nodes))

@@ -123,6 +123,7 @@ class RunState:
     status: RunStatus = RunStatus.RUNNING
     prune_across_points: bool = False
     held_tasks: dict[Key, None] = field(default_factory=dict)  # also those not yet spawned
+    missed: dict[Key, None] = field(default_factory=dict)  # a reload brought them too late
     flows_made: int = 1
     order: int = 0  # of becoming ready
     has_submitted: bool = False

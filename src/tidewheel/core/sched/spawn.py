@@ -16,7 +16,14 @@ from tidewheel.core.sched.elements import lists_behind
 from tidewheel.core.sched.evaluation import absolute_key, is_true, value_to
 from tidewheel.core.sched.events import CancelTimer, CheckXtrigger, DropXtrigger, SetTimer
 from tidewheel.core.sched.pool import StepContext, TaskPool
-from tidewheel.core.sched.task_state import AtomValue, Flows, JobPhase, PooledTask, PoolState
+from tidewheel.core.sched.task_state import (
+    AtomValue,
+    Flows,
+    JobPhase,
+    Key,
+    PooledTask,
+    PoolState,
+)
 
 if TYPE_CHECKING:
     from tidewheel.core.sched.persistence import PooledTaskRow
@@ -94,10 +101,11 @@ def spawn(
     if node.waits_for_more:
         _begin_waits(task)
     run = pool.run
-    if run.held_tasks or run.hold_after is not None:
+    if run.held_tasks or run.missed or run.hold_after is not None:
         task.held = key in run.held_tasks or (
             run.hold_after is not None and point > run.hold_after
         )
+        no_longer_missed(context, key)
     if not head and context.base_is_firm and _is_within_limit(pool, point):
         task.admitted = True
         if task.waits:
@@ -110,6 +118,12 @@ def spawn(
         set_expiry(context, task)
     context.touched.tasks[key] = None
     return task
+
+
+def no_longer_missed(context: StepContext, key: Key) -> None:
+    """Ends that a task counts as one that a reload brought too late."""
+    if context.pool.run.missed.pop(key, key) is None:
+        context.touched.run = True
 
 
 def _is_within_limit(pool: TaskPool, point: Point) -> bool:

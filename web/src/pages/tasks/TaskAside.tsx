@@ -38,7 +38,7 @@ function Body({ task, select }: { task: StoredTask; select: (id: string) => void
       {job && <p><Link to="/runs/$run" params={{ run: job.run }} search={{ select: job.id }}>{job.id} of {job.run}</Link></p>}
       {again && <p>Resubmission number {again.number} of <button type="button" className="link" onClick={() => select(again.first)}>{plain(again.first)}</button></p>}
       <Verbs task={task} isJob={job !== null} select={select} />
-      {!isOver(task) && task.status !== "running" && <Why id={task.id} />}
+      {(!isOver(task) || task.status === "cancelled") && task.status !== "running" && <Why id={task.id} />}
       {task.errors.slice(-1).map((error) => <p key={error.code} className="error-text">{plain(error.description || error.code)}</p>)}
       <Attempts id={task.id} />
       {task.attempt > 0 && <TaskLog key={task.id} task={task} />}

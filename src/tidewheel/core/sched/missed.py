@@ -1,0 +1,193 @@
+"""Finds tasks that a reload brings too late: nothing spawns them any more (SEMANTICS §8).
+
+A task is spawned by an output of a parent or by its chain. Where its parents had made what it
+needs before a definition had the task, or its point had passed, neither happens again: such
+tasks come on demand. They are told with the reload, and the newest are kept, so that the end of
+the run tells them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import element_name
+from tidewheel.core.sched.dependency_index import (
+    DependencyIndex,
+    IndexedAtom,
+    IndexedNode,
+    names_of,
+)
+from tidewheel.core.sched.elements import is_there, size_at
+from tidewheel.core.sched.evaluation import leaf_value, worth
+from tidewheel.core.sched.flows import active_flows, may_spawn
+from tidewheel.core.sched.index_builder import BAD_ENDS
+from tidewheel.core.sched.limits import is_parentless
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.task_state import AtomValue, Flows, Key
+from tidewheel.lazy_dataclasses import NamedTuple
+
+KEPT_MAX = 100  # for the end of the run, the newest
+TOLD_MAX = 10  # of one name, in one sentence; the rest are counted
+POINTS_MAX = 10_000  # looked at of one node; of more only those that are still remembered
+
+
+class Missed(NamedTuple):
+    """Holds the tasks of one name that a reload brought too late, the oldest first.
+
+    `before`: so did all that come before this point, which were not looked at.
+    """
+
+    keys: tuple[Key, ...]
+    before: Point | None
+    has_parents: bool
+    comes_later: bool  # by itself, at later points
+
+    def to_keep(self, pool: TaskPool) -> Iterator[Key]:
+        """Yields those that somebody may take for done at the end of the run: at points that
+        are still remembered; of tasks without parents that come later, none."""
+        horizon = pool.run.start if pool.run.horizon is None else pool.run.horizon
+        if self.has_parents or not self.comes_later:
+            yield from (key for key in self.keys if key[0] >= horizon)
+
+    def text(self, plan: DependencyIndex) -> str:
+        """Returns which these are, why they do not run, and the command that runs them."""
+        shown = self.keys[-TOLD_MAX:]
+        names = ", ".join(map(plan.name_of, shown))
+        if more := len(self.keys) - len(shown):
+            names += f" and {more:,} before"
+        if self.before is not None:
+            names += f" and all before {plan.text(self.before)}"
+        one = len(self.keys) == 1 and self.before is None
+        itself, they = ("itself", "it needs") if one else ("themselves", "they need")
+        why = f"what {they} was done before this reload"
+        if not self.has_parents:
+            why = f"{'its point' if one else 'their points'} had passed before this reload"
+        run = (
+            f"; to run {'it' if one else 'them'}: trigger {' '.join(map(plan.word_of, shown))}"
+        )
+        return f"{names} will not run by {itself}: {why}{run}"
+
+
+def missed_text(pool: TaskPool, key: Key) -> str:
+    """Returns why a task does not run that a reload brought too late."""
+    node, name = pool.node(key[1]), pool.plan.name_of(key)
+    why = "what it needs was done" if node.arrows else "its point had passed"
+    return f"{name} does not run by itself: {why} before a reload brought it"
+
+
+def missed_texts(pool: TaskPool) -> dict[str, str]:
+    """Returns of each task that was brought too late and is kept, why it does not run."""
+    return {pool.plan.id_of(key): missed_text(pool, key) for key in pool.run.missed}
+
+
+def comes_by_chain(pool: TaskPool, node: IndexedNode, point: Point, flow: int) -> bool:
+    """Says whether a task will be spawned by those at the points before it."""
+    head = pool.chains.get((node.name, flow))
+    if head is None or head > point:
+        return False
+    return is_parentless(pool, node, point, frozenset({flow}))
+
+
+def find_missed(pool: TaskPool, old: DependencyIndex) -> Iterator[Missed]:
+    """Yields what the pool's definition has, the old one had not, and nothing spawns."""
+    flows = frozenset(flow for flow in active_flows(pool) if flow in pool.flows)
+    seen = [*pool.memory, *(point for point, _ in pool.tasks)]
+    if not seen or not flows:
+        return
+    for name, nodes in _by_name(pool).items():
+        first, before = pool.run.start, None
+        is_known = name in old.graph.nodes or nodes[0].element is not None
+        if is_known and pool.run.horizon is not None:
+            first = max(first, pool.run.horizon)
+        points = list(islice(nodes[0].points(first, max(seen)), POINTS_MAX + 1))
+        if len(points) > POINTS_MAX and pool.run.horizon is not None:
+            before = pool.run.horizon
+            points = list(islice(nodes[0].points(before, max(seen)), POINTS_MAX))
+        found = tuple(
+            (point, node.name)
+            for point in points
+            for node in nodes
+            if is_there(pool, node, point)
+            and _differs(pool, old, node, point)
+            and _is_missed(pool, old, node, point, flows)
+        )
+        if found:
+            comes_later = any(chain == name for chain, _ in pool.chains)
+            yield Missed(found, before, bool(nodes[0].arrows), comes_later)
+
+
+def _by_name(pool: TaskPool) -> dict[str, list[IndexedNode]]:
+    """Returns the nodes of the graph by their names; of a mapped task, the elements it has."""
+    for tasks in pool.plan.mapped:
+        for point in pool.memory:
+            size_at(pool, tasks, point, frozenset(pool.flows))
+    found: dict[str, list[IndexedNode]] = {}
+    for node in pool.plan.nodes.values():
+        name = node.name
+        if node.element is not None:
+            tasks, index = node.element
+            name = next(one for one in tasks.templates if element_name(one, index) == name)
+        if name in pool.plan.graph.nodes and not node.definition.is_gate:
+            found.setdefault(name, []).append(node)
+    for nodes in found.values():
+        nodes.sort(key=lambda node: node.element[1] if node.element is not None else 0)
+    return found
+
+
+def _differs(pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point) -> bool:
+    """Says whether a task has needs under the old definition that it has not now, or the other
+    way about: else it is as it was for other reasons than a reload."""
+    known = old.nodes.get(node.name)
+    if known is None or not known.is_at(point):
+        return True
+    return _needs(pool.plan, node, point) != _needs(old, known, point)
+
+
+def _needs(plan: DependencyIndex, node: IndexedNode, point: Point) -> set[tuple[object, ...]]:
+    return {
+        (leaf.parent_point(point, plan.initial), *leaf.term)
+        for leaf, _ in node.leaves_at(point)
+    }
+
+
+def _is_missed(
+    pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point, flows: Flows
+) -> bool:
+    """Says whether what a task needs is there in all flows, and yet nothing will spawn it."""
+    if (point, node.name) in pool.tasks:
+        return False
+    memory = pool.memory.get(point, {}).get(node.name)
+    if memory is not None and (memory.submits or memory.spawned or memory.verdicts):
+        return False
+    return all(
+        may_spawn(pool, flow, point)
+        and not comes_by_chain(pool, node, point, flow)
+        and _is_met(pool, old, node, point, frozenset({flow}))
+        for flow in flows
+    )
+
+
+def _is_met(
+    pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point, flows: Flows
+) -> bool:
+    def value(leaf: IndexedAtom) -> AtomValue:
+        parent, horizon = leaf.parent_point(point, pool.plan.initial), pool.run.horizon
+        if leaf.absolute is None and horizon is not None and pool.run.start <= parent < horizon:
+            return _of_dropped(old, leaf)
+        return leaf_value(pool, leaf, point, flows)
+
+    arrows = node.arrows_at(point)
+    return all(
+        worth(arrow.expression, list(map(value, arrow.leaves))) is AtomValue.TRUE
+        for arrow, _ in arrows
+    )
+
+
+def _of_dropped(old: DependencyIndex, leaf: IndexedAtom) -> AtomValue:
+    """Returns the value of an atom of parents whose histories were dropped: as if they lay
+    before the start, unless they are new, too."""
+    if not old.graph.nodes.keys() & set(names_of(leaf)):
+        return AtomValue.OPEN
+    return AtomValue.NOT_TAKEN if leaf.output in BAD_ENDS else AtomValue.TRUE
