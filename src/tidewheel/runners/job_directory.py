@@ -49,7 +49,7 @@ StrPath = str | Path  # text on the way of every job: to make a Path costs more 
 
 # For a wrapper in sh, which has the status of its job in `code`: how a job of a run ended, in
 # the words of Cylc's jobs, unless the job has said so itself; then no process is started here.
-# A part of a job that ended the shell without an error must not make a success of those after it.
+# A part of a job that ended its shell without an error makes no success of the later ones.
 WRITE_EXIT = """\
 begun= said= to_come=
 [ ! -r job.status ] || while read -r line; do
