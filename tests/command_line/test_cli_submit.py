@@ -175,6 +175,8 @@ def test_waiting_on_a_terminal_shows_progress(tidewheel):
     ("arguments", "what"),
     [
         ([], "there is nothing to execute"),
+        (["--command", ""], "there is nothing to execute"),
+        (["--command", " ", "--needs", "a"], "there is nothing to execute"),
         (["--command", "x", "--", "y"], "give PROGRAM or --command, not both"),
         (["ls -l | wc"], "for a line of bash write: tidewheel submit --command 'ls -l | wc'"),
         (["--command", "x", "--handler", "y"], "both a command and a handler"),

@@ -228,6 +228,16 @@ def test_a_run_that_was_complete_and_is_at_once_again_ended_when_it_was_first(st
     assert store.run(driver.run.number).ended_at == clock.now
 
 
+@pytest.mark.parametrize("status", ["stopped", "completed", "stalled"])
+def test_a_run_that_goes_on_has_not_ended(store, clock, status):
+    driver = Driver.of(store)
+    driver.write(status=status, ends=True)
+    assert store.run(driver.run.number).ended_at == clock.now
+    driver.lease = claim_run(store, driver.run)
+    driver.write(status="running")
+    assert store.run(driver.run.number).ended_at is None
+
+
 def test_a_batch_whose_answer_got_lost_is_written_once(store):
     driver = Driver.of(store)
     number = store.post_command(NewCommand(run=driver.run.number, body="{}", who="me"))

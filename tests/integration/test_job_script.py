@@ -109,9 +109,43 @@ def test_a_mistake_in_the_middle_ends_the_job(tmp_path, text):
     assert ran.out.strip() in ("", "nor this"[:0])
 
 
-def test_an_exit_in_the_script_skips_the_post_script(tmp_path):
-    ran = run_node(tmp_path, node(main="exit 0", post="echo post", on_exit="echo done"))
-    assert (ran.status, ran.out.split()) == (0, ["done"])
+LEAVES = {
+    "init-script": ({"init": "exit 0"}, "pre-script, script"),
+    "env-script": ({"env": "exit"}, "pre-script, script"),
+    "pre-script": ({"pre": ". ./set_up"}, "script"),
+    "a trap of its own": ({"pre": "trap true EXIT; exit 0"}, "script"),
+    "another program": ({"pre": "exec true"}, "script"),
+    "script": ({"main": "exit 0", "post": "echo post"}, "post-script"),
+}
+
+
+@pytest.mark.parametrize("guard", [{}, {"on_exit": "echo done", "on_error": "echo sorry: $1"}])
+@pytest.mark.parametrize("where", LEAVES)
+def test_a_part_that_ends_the_job_before_the_later_parts_have_run_fails_it(
+    tmp_path, where, guard
+):
+    leaving, missed = LEAVES[where]
+    begun = {"pre": "echo 'exit 0' > set_up", "main": "echo script"}
+    given = {"environment": (("SEEN", "1"),), **begun, **leaving, **guard}
+    if where == "pre-script":
+        given["env"] = begun["pre"]
+    ran = run_node(tmp_path, node(**given))
+    assert (ran.status, ran.out) == (1, "")
+    assert f"the job was ended without an error before its {missed}" in ran.err
+    assert ("sorry: ERR" in ran.err) == (bool(guard) and where != "init-script")
+    status = (ran.directory / "job.status").read_text()
+    assert status.count("CYLC_JOB_EXIT=") == status.count("CYLC_JOB_EXIT=ERR") == 1
+
+
+def test_a_failure_of_an_early_part_is_told_as_it_was(tmp_path):
+    ran = run_node(tmp_path, node(pre="exit 4", main="echo script"))
+    assert (ran.status, ran.out, ran.err) == (4, "", "")
+
+
+def test_the_last_part_may_end_the_job_by_itself(tmp_path):
+    ran = run_node(tmp_path, node(pre="true", main="exit 0", on_exit="echo done"))
+    assert (ran.status, ran.out.split(), ran.err) == (0, ["done"], "")
+    assert run_node(tmp_path, node(pre="true", main="exec true"), submit=2).status == 0
 
 
 def test_started_is_said_by_the_job_itself_only_after_an_init_script(tmp_path):

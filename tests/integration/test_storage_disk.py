@@ -178,3 +178,12 @@ def test_a_disk_that_stays_broken_keeps_nobody_waiting(tmp_path):
         disk.mend()
         assert store.listed() == ["a"]
         store.put("b")
+
+
+def test_a_store_whose_file_was_deleted_says_so_and_no_empty_one_takes_its_place(tmp_path):
+    with opened(tmp_path) as store:
+        for file in tmp_path.glob("tidewheel.db*"):
+            file.unlink()
+        with pytest.raises(StoreUnreachable, match=r"tidewheel\.db cannot be read or written"):
+            store.listed()
+        assert not (tmp_path / "tidewheel.db").exists()

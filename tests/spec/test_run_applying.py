@@ -356,6 +356,26 @@ def test_a_run_stops_after_a_task():
     assert run.succeeds("1/a", "1/b").status == "stopping"
 
 
+def test_a_run_cannot_be_stopped_after_a_task_whose_end_is_past():
+    run = Scenario("a => b? => c\nb:fail? => d", final=9).succeeds("1/a")
+    never = "{}, so the run would not stop after it; stop it now, or trigger {} first"
+    assert refusal(run, Stop(after_task="1/a")) == never.format("1/a has ended", "1/a")
+    assert run.core.run.stop_after is None
+    run.succeeds("1/b")
+    assert refusal(run, Stop(after_task="1/d")) == never.format("1/d will not run", "1/d")
+    # Whoever triggers it, also in a flow of its own, may wait for its end.
+    run.reflows("1/a")
+    assert obey(run, Stop(after_task="1/a"))["tasks"] == {"1/a": "2"}
+
+
+def test_a_run_cannot_be_stopped_after_a_task_that_is_incomplete_until_it_goes_again():
+    run = Scenario("a => b\nx").fails("1/a")
+    assert "1/a has ended" in refusal(run, Stop(after_task="1/a"))
+    run.triggers("1/a")
+    obey(run, Stop(after_task="1/a"))
+    assert run.succeeds("1/a").status == "stopping"
+
+
 def test_a_flow_is_stopped():
     run = Scenario("a => b\nx").reflows("1/b")
     obey(run, Stop(flow=2))

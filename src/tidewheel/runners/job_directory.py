@@ -49,14 +49,20 @@ StrPath = str | Path  # text on the way of every job: to make a Path costs more 
 
 # For a wrapper in sh, which has the status of its job in `code`: how a job of a run ended, in
 # the words of Cylc's jobs, unless the job has said so itself; then no process is started here.
+# A part of a job that ended its shell without an error makes no success of the later ones.
 WRITE_EXIT = """\
-begun= said=
+begun= said= to_come=
 [ ! -r job.status ] || while read -r line; do
   case $line in
     CYLC_JOB_INIT_TIME=*) begun=1 ;;
+    TIDEWHEEL_JOB_TO_COME=*) to_come=${line#*=} ;;
     CYLC_JOB_EXIT=*) said=1 ;;
   esac
 done < job.status
+if [ "$code" -eq 0 ] && [ -n "$to_come" ] && [ -z "$said" ]; then
+  code=1
+  echo "the job was ended without an error before its $to_come (by exit 0 or exec)" >&2
+fi
 if [ -n "$begun" ] && [ -z "$said" ]; then
   how=SUCCEEDED
   [ "$code" -eq 0 ] || how=ERR

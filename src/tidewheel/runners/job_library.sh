@@ -120,8 +120,29 @@ tidewheel__succeeded() { # right after the last part, of which a script may have
 tidewheel__one_by_one() {
     local tidewheel__part
     for tidewheel__part in "$@"; do
+        shift
+        tidewheel__to_come "$@"
         "$tidewheel__part"
     done
+}
+
+# Whatever a part does, `exit 0` or `exec`, the file remembers what has not run yet: the wrapper
+# reads it, and fails a job that ended without an error before its last part.
+tidewheel__to_come() { # PART…
+    local tidewheel__name tidewheel__names=
+    for tidewheel__name in "${@#tidewheel__}"; do
+        [[ $tidewheel__name == environment ]] ||
+            tidewheel__names+="${tidewheel__names:+, }${tidewheel__name//_/-}"
+    done
+    printf 'TIDEWHEEL_JOB_TO_COME=%s\n' "$tidewheel__names" >>"$TIDEWHEEL_JOB_DIR/job.status" || :
+}
+
+tidewheel__is_cut_short() {
+    local line to_come=
+    while read -r line; do
+        [[ $line != TIDEWHEEL_JOB_TO_COME=* ]] || to_come=${line#*=}
+    done <"$TIDEWHEEL_JOB_DIR/job.status"
+    [[ -n $to_come ]]
 }
 
 # The parts run in a shell of their own: whatever they do to traps and options, this one hears
@@ -136,7 +157,9 @@ tidewheel__guard() {
     tidewheel__one_by_one "$@" &
     wait "$!" || tidewheel__status=$?
     trap '' TERM XCPU
-    if ((tidewheel__status == 0)); then
+    if ((tidewheel__status == 0)) && tidewheel__is_cut_short; then
+        tidewheel__last_script err_script ERR >&2 # the wrapper says why it failed
+    elif ((tidewheel__status == 0)); then
         tidewheel__write_exit SUCCEEDED
         tidewheel__last_script exit_script
     elif ((tidewheel__status > 128)); then

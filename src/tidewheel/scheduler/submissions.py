@@ -480,10 +480,13 @@ def _parts(scripts: Scripts, environment: str) -> tuple[str, ...]:
     found = [f"tidewheel__{name}() {{\n{body}\n}}" for name, body in bodies.items()]
     names = [f"tidewheel__{name}" for name, _ in _PARTS if name in bodies]
     if "init_script" in bodies:
-        found.append("tidewheel__init_script")
+        found += [" ".join(["tidewheel__to_come", *names]), "tidewheel__init_script"]
     found += ["tidewheel__enter", "set -euo pipefail"]
     if "init_script" in bodies:
         found.append("tidewheel__say_started")
     if any(name in bodies for name, _ in _LAST_PARTS) or _NEEDS_GUARD in scripts.init:
         return (*found, " ".join(["tidewheel__guard", *names]))
+    # Most have nothing but a script: no part of theirs can leave out a later one.
+    if bodies.keys() - {"environment", "script"}:
+        return (*found, " ".join(["tidewheel__one_by_one", *names]), "tidewheel__succeeded")
     return (*found, *names, "tidewheel__succeeded")

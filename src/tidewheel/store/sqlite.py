@@ -302,7 +302,7 @@ class SqliteStore(DatabaseStore):
         # Held to put a job, and to close: so no job comes behind _STOP.
         self._entrance = threading.Lock()
         self._is_closed = False
-        self._writer = self._connect()
+        self._writer = connect(path, settings, clock=clock, vfs=vfs)
         self._writing = SqliteTransaction(self._writer)
         self._data_version: int = self._writer.pragma("data_version")
         self._looked_at = -math.inf  # by the local clock: when it was looked at last
@@ -391,11 +391,12 @@ class SqliteStore(DatabaseStore):
 
     # ---- reading ----
 
-    def _connect(self) -> apsw.Connection:
-        return connect(self._path, self._settings, clock=self._clock, vfs=self._vfs)
-
     def _connect_reader(self) -> SqliteTransaction:
-        connection = self._connect()
+        # Never a new file: whoever deleted the store has not asked for an empty one.
+        flags = apsw.SQLITE_OPEN_READWRITE
+        connection = connect(
+            self._path, self._settings, clock=self._clock, vfs=self._vfs, flags=flags
+        )
         connection.pragma("query_only", True)
         self._reader_connections.append(connection)
         return SqliteTransaction(connection)

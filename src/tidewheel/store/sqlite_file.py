@@ -102,6 +102,7 @@ def connect(
     *,
     clock: Callable[..., float],
     vfs: str | None = None,
+    flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE,
 ) -> apsw.Connection:
     """Opens a connection with every setting that the promises of the store depend on."""
     if tuple(map(int, apsw.sqlitelibversion().split("."))) < SQLITE_VERSION_MIN:
@@ -111,7 +112,7 @@ def connect(
             "later is needed: pip install --upgrade apsw"
         )
     with translated(path):
-        connection = apsw.Connection(str(path), vfs=vfs, statementcachesize=256)
+        connection = apsw.Connection(str(path), flags=flags, vfs=vfs, statementcachesize=256)
         try:
             connection.set_busy_handler(_patience(settings.busy_seconds_max))
             mode = connection.pragma("journal_mode", "wal")

@@ -90,12 +90,12 @@ def advance_run(
     now = t.clock()
     # What the SQL schemas promise.
     assert said["status"] in _STATUSES, said
-    held: Record = {"deadline_at": now + lease_seconds}
+    held: Record = {"deadline_at": now + lease_seconds, "ended_at": None}
     if ends:
         held = dict.fromkeys(("host", "boot_id", "pid", "process_started", "deadline_at"))
-        was_complete = row["status"] == said["status"] == "completed"
-        if not was_complete or row["ended_at"] is None:
-            held["ended_at"] = now
+        held["ended_at"] = now
+    if row["status"] == said["status"] == "completed" and row["ended_at"] is not None:
+        held["ended_at"] = row["ended_at"]
     t.update(
         t.run,
         run,

@@ -156,7 +156,9 @@ def _fields(argv: Words, options: dict[str, object]) -> dict[str, Any]:
             reason = f"the compose file {name} cannot be read: {error}"
             raise click.UsageError(reason) from error
     given["needs"] = [list(need) if need[1] else need[0] for need in given.get("needs", ())]
-    if not given["needs"] and not _EXECUTED & given.keys():
+    # A variable of a script that was never set must not become a task that succeeds.
+    is_blank = not str(given.get("command", "-")).strip()
+    if is_blank or (not given["needs"] and not _EXECUTED & given.keys()):
         raise click.UsageError(
             "there is nothing to execute; give PROGRAM, --command, --handler or --spec "
             "(with only --needs, the task executes nothing and other tasks can wait for it)"

@@ -28,7 +28,7 @@ from tidewheel.core.sched.events import Effect, Event, FlowChoice
 from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
 from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.pool import RunStatus, TaskPool
-from tidewheel.core.sched.task_state import Flows, Key
+from tidewheel.core.sched.task_state import Flows, JobPhase, Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
 
@@ -266,6 +266,7 @@ def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
         return AppliedCommand(events=(events.StopPointSet(point, at),))
     if command.after_task:
         key = _one_that_is_there(pool, command.after_task)
+        _refuse_what_is_past(pool, key)
         return AppliedCommand(events=(events.StopTaskSet(key, at),), tasks=(key,))
     if command.flow is not None:
         return AppliedCommand(events=(events.FlowStopped(known_flow(pool, command.flow), at),))
@@ -281,6 +282,23 @@ def _one_that_is_there(pool: TaskPool, text: str) -> Key:
     key = unique_key(pool, text)
     refuse_absent_element(pool, pool.node(key[1]), key[0])
     return key
+
+
+def _refuse_what_is_past(pool: TaskPool, key: Key) -> None:
+    """Refuses a task whose end will not come: the run would go on while somebody relies on its
+    stop."""
+    task, memory = pool.tasks.get(key), pool.recall(*key)
+    if task is not None:
+        has_run = is_past = task.stage is JobPhase.INCOMPLETE
+    else:
+        gone = memory.spawned.union(memory.verdicts) if memory else frozenset()
+        has_run, is_past = bool(flows_it_ran_in(pool, key)), active_flows(pool) <= gone
+    if is_past:
+        name = pool.plan.name_of(key)
+        raise Refused(
+            f"{name} {'has ended' if has_run else 'will not run'}, so the run would not stop "
+            f"after it; stop it now, or trigger {name} first"
+        )
 
 
 def _point(pool: TaskPool, text: str) -> Point | None:
