@@ -143,7 +143,8 @@ class RunStall(TypedDict):
 
 
 class PointProgress(TypedDict):
-    """Describes the progress of a run at one point."""
+    """Describes the progress of a run at one point; `done` counts tasks that succeeded or have
+    no work to do, not those that failed or are lost."""
 
     point: str
     tasks: int

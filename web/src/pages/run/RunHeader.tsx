@@ -14,7 +14,7 @@ import { Button, CountsBar } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
-import { isAbandoned, isOver, isPossible, progressText, withDriver } from "../runOrder";
+import { allTasks, isAbandoned, isOver, isPossible, progressText, withDriver } from "../runOrder";
 import { Banner } from "./Banner";
 import { useMeant } from "./TaskKeys";
 import { useRunPage } from "./useRunPage";
@@ -41,7 +41,7 @@ export function RunHeader() {
       </div>
       {summary && (
         <div className="run-bar">
-          <CountsBar counts={summary.counts} total={run.status === "completed" ? summary.tasks : (summary.total ?? summary.tasks)} signs />
+          <CountsBar counts={summary.counts} total={allTasks({ ...summary, run }) ?? summary.tasks} signs />
           <span className="muted nowrap">
             {progressText({ ...summary, run })}
             {" · "}changed <Ago at={run.updated_at} />
