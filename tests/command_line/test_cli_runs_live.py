@@ -197,7 +197,9 @@ def test_a_run_that_completes_with_tasks_undone_says_how_many(tidewheel):
         words = [word for kind in kinds for word in ("--fail-on", kind)]
         again = tidewheel("run", "undone", "--new", "--fcp", "3", *words, "--json")
         assert again.status == status
-        assert json.loads(again.out.splitlines()[-1])["undone"] == {"lost": 3, "skipped": 0}
+        told = [json.loads(line) for line in again.out.splitlines()]
+        assert told[-1]["undone"] == {"lost": 3, "skipped": 0}
+        assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", one["at"]) for one in told)
 
 
 def test_the_picture_on_a_terminal_counts_only_what_succeeded_as_done(tidewheel):

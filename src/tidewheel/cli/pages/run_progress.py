@@ -415,7 +415,7 @@ class JsonPage(RunPage):
         self._tell({"event": "note", "text": self._reached(text)})
 
     def _tell(self, document: dict[str, object]) -> None:
-        self._print(json_line({"at": time.time_ns() / 1e9, **document}))
+        self._print(json_line({"at": show_instant(time.time_ns() / 1e9), **document}))
 
 
 def is_awaited(engine: RunEngine, one: News) -> bool:
