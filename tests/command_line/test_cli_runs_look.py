@@ -51,6 +51,20 @@ def test_runs_are_listed_newest_first(tidewheel):
     assert f"resume it: tidewheel run {first.name}" in tidewheel("runs").out
 
 
+@pytest.mark.parametrize("mode", ["simulation", "dummy", "skip"])
+def test_a_run_without_real_jobs_is_not_listed_like_a_real_one(tidewheel, mode):
+    folder = tidewheel.folder / "plain"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text("[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n")
+    for options in (["--mode", mode], ["--new"]):
+        assert tidewheel("run", "plain", *options).status == 0
+    real, played = tidewheel("runs").out.splitlines()[1:]
+    assert f"completed ({mode} mode: " in played and "mode" not in real
+    listed = tidewheel("runs", "--json").json["runs"]
+    assert [one["mode"] for one in listed] == ["live", mode]
+    assert f"completed ({mode} mode: " in tidewheel("tree", "plain/run1").out
+
+
 def test_a_run_that_has_ended_can_be_deleted_with_its_files(tidewheel):
     run = started(tidewheel)
     run.writes_log("1/prep", "job.out", "hello\n")
