@@ -81,3 +81,28 @@ CHOICES = """() => {
     return [kind, `${appearance} ${borderRadius} ${borderColor}`];
   });
 }"""
+
+# Which labels stand on one another, or are cut: the box of a label is that of its letters.
+TOUCHING = """(selector) => {
+  const letters = (one) => {
+    const range = document.createRange();
+    range.selectNodeContents(one);
+    return range.getBoundingClientRect();
+  };
+  const found = [];
+  for (const row of document.querySelectorAll("[role=row]")) {
+    const all = [...row.querySelectorAll(selector)].filter((one) => one.checkVisibility());
+    const boxes = all.map((one) => [one, letters(one)]).filter(([, box]) => box.width > 0);
+    boxes.forEach(([one, a], place) => {
+      const { width } = one.parentElement.getBoundingClientRect();
+      if (getComputedStyle(one).overflowX !== "visible" && a.width > width + 0.5)
+        found.push(`${one.textContent} is cut`);
+      for (const [other, b] of boxes.slice(place + 1)) {
+        const beside = a.right <= b.left + 0.5 || b.right <= a.left + 0.5;
+        const below = a.bottom <= b.top + 0.5 || b.bottom <= a.top + 0.5;
+        if (!beside && !below) found.push(`${one.textContent} on ${other.textContent}`);
+      }
+    });
+  }
+  return found;
+}"""

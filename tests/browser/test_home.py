@@ -8,7 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Window
+from tests.browser.measures import TOUCHING
 from tests.browser.test_manners import AXE, barriers
+from tests.browser.test_run_page import picture
 from tests.support.browser import Site
 from tests.support.command_line import CommandLine
 from tests.support.http_server import in_path
@@ -438,3 +440,76 @@ def test_on_a_phone_the_newest_cycles_are_seen(counted, page):
     shown.last.scroll_into_view_if_needed()
     expect(shown.last).to_be_in_viewport(ratio=1)
     expect(shown.first).not_to_be_in_viewport()
+
+
+# ---- labels of points ----
+
+
+def of_points(scheduling):
+    return f"""
+[scheduling]
+    runahead limit = P40
+{scheduling}
+[runtime]
+    [[a]]
+        run mode = skip
+"""
+
+
+POINTS = {
+    "daily": ("20261016T00Z", "20261110T00Z", "P1D = a"),
+    "noon": ("20261016T1230Z", "20261110T1230Z", "P1D = a"),
+    "hourly": ("20261116T20Z", "20261118T03Z", "PT1H = a"),
+    "quarters": ("20261116T2230Z", "20261117T0200Z", "PT15M = a"),
+    "zoned": ("20261116T2030+0530", "20261118T0000+0530", "PT3H = a"),
+    "monthly": ("20250101T00Z", "20270301T00Z", "P1M = a"),
+    "yearly": ("19990101T00Z", "20300101T00Z", "P1Y = a"),
+    "integers": ("99990", "100020", "P1 = a"),
+    "long": ("1234567890", "1234567899", "P1 = a"),
+}
+
+
+@pytest.fixture(scope="module")
+def labelled(site):
+    """A completed run of each kind of points."""
+    runs = []
+    for name, (first, last, graph) in POINTS.items():
+        mode = "" if "Z" in first or "+" in first else "cycling mode = integer\n"
+        dates = f"{mode}initial cycle point = {first}\nfinal cycle point = {last}\n"
+        runs.append(site.begin(name, of_points(f"{dates}[[graph]]\n{graph}")))
+    for run in runs:
+        status_of(site, run, "completed")
+    return runs
+
+
+@pytest.mark.parametrize("width", [1280, 1920, 390])
+@pytest.mark.parametrize("wall", ["", "&wall=1"], ids=["page", "wall"])
+def test_no_two_labels_of_points_overlap(site, labelled, page, width, wall):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{site.url}/runs?{wall}")
+    for run in labelled:
+        row(page, run).scroll_into_view_if_needed()
+    picture(page, f"home-points-{width}{'-wall' if wall else ''}")
+    found = page.evaluate(TOUCHING, ".cell-day, .cell-point")
+    assert found == []
+
+
+@pytest.mark.parametrize("mode", ["simulation", "dummy", "skip"])
+def test_a_run_without_real_jobs_is_marked_in_grid_and_list_and_on_its_page(
+    site, counted, page, mode
+):
+    played = site.begin(f"played-{mode}", BROKEN, "--mode", mode)
+    status_of(site, played, "completed")
+    chip = page.get_by_title("The jobs of this run do no real work", exact=True)
+    page.goto(f"{site.url}/runs")
+    expect(row(page, played).locator(chip)).to_have_text(f"{mode} mode")
+    expect(row(page, counted)).to_be_visible()
+    expect(row(page, counted).locator(chip)).to_have_count(0)
+    page.goto(f"{site.url}/runs?as=list")
+    line = page.get_by_role("article").filter(has_text=played)
+    expect(line.locator(chip)).to_have_text(f"{mode} mode")
+    line.get_by_role("link", name=played).click()
+    expect(page.locator(".run-header").locator(chip)).to_have_text(f"{mode} mode")
+    page.goto(f"{site.url}/runs/{in_path(counted)}")
+    expect(page.get_by_role("heading", name=counted)).to_be_visible()
+    expect(chip).to_have_count(0)

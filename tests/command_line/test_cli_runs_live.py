@@ -1,6 +1,7 @@
 """Looking and acting while a run is on: from another terminal, and from its own jobs."""
 
 import json
+import re
 
 import pytest
 
@@ -196,7 +197,22 @@ def test_a_run_that_completes_with_tasks_undone_says_how_many(tidewheel):
         words = [word for kind in kinds for word in ("--fail-on", kind)]
         again = tidewheel("run", "undone", "--new", "--fcp", "3", *words, "--json")
         assert again.status == status
-        assert json.loads(again.out.splitlines()[-1])["undone"] == {"lost": 3, "skipped": 0}
+        told = [json.loads(line) for line in again.out.splitlines()]
+        assert told[-1]["undone"] == {"lost": 3, "skipped": 0}
+        assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", one["at"]) for one in told)
+
+
+def test_the_picture_on_a_terminal_counts_only_what_succeeded_as_done(tidewheel):
+    """At point 10, which stands below point 9, two tasks fail and three are lost."""
+    folder = tidewheel.folder / "undone"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(UNDONE.replace("!= 2", "!= 10"))
+    shown = tidewheel.on_terminal("run", "undone", "--icp", "9", "--fcp", "10").out
+    bars = re.findall(r" (\d+) (\S+) (\d done.*), 0 in the pool", shown)
+    assert [(point, "─" in bar, ends) for point, bar, ends in bars[-2:]] == [
+        ("9", False, "5 done"),
+        ("10", True, "2 done, 2 failed, 3 lost"),
+    ]
 
 
 RETRIES = """

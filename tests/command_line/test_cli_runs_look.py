@@ -51,6 +51,20 @@ def test_runs_are_listed_newest_first(tidewheel):
     assert f"resume it: tidewheel run {first.name}" in tidewheel("runs").out
 
 
+@pytest.mark.parametrize("mode", ["simulation", "dummy", "skip"])
+def test_a_run_without_real_jobs_is_not_listed_like_a_real_one(tidewheel, mode):
+    folder = tidewheel.folder / "plain"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text("[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n")
+    for options in (["--mode", mode], ["--new"]):
+        assert tidewheel("run", "plain", *options).status == 0
+    real, played = tidewheel("runs").out.splitlines()[1:]
+    assert f"completed ({mode} mode: " in played and "mode" not in real
+    listed = tidewheel("runs", "--json").json["runs"]
+    assert [one["mode"] for one in listed] == ["live", mode]
+    assert f"completed ({mode} mode: " in tidewheel("tree", "plain/run1").out
+
+
 def test_a_run_that_has_ended_can_be_deleted_with_its_files(tidewheel):
     run = started(tidewheel)
     run.writes_log("1/prep", "job.out", "hello\n")
@@ -84,9 +98,38 @@ def test_a_run_shows_progress_and_what_is_active_in_which_flow(tidewheel):
     assert shown.startswith("run forecast/run1  running\n")
     lines = [line.split() for line in shown.splitlines()]
     [point] = [line for line in lines if line[:1] == ["1"]]
-    assert point[1:5] == ["3/5", "############........", "1", "running,"]
+    assert point[1:5] == ["1/5", "####................", "1", "running,"]
     [active] = [line for line in lines if line[:1] == ["1/model_b"]]
     assert active[:4] == ["1/model_b", "running", "1", "01"]
+
+
+BRANCHES = """
+[scheduling]
+    [[graph]]
+        R1 = \"\"\"
+            a => b => c
+            a:fail => mend
+            x? => y
+            x:fail? => z
+            y => !w
+            v => u & w
+        \"\"\"
+[runtime]
+    [[a, b, c, mend, x, y, z, w, v, u]]
+"""
+
+
+def test_only_what_succeeded_or_has_no_work_is_counted_as_done(tidewheel):
+    run = started(tidewheel, BRANCHES, "branches").fails("1/a").succeeds("1/x", "1/y")
+    page = tidewheel("show", "--json").json
+    [point] = page["points"]
+    ends = ("failed", "succeeded", "lost", "not taken", "removed")
+    assert [point["counts"][one] for one in ends] == [1, 2, 2, 1, 1]
+    assert point["done"] == 4  # x and y; z is not taken, and y removes w
+    assert tidewheel("tree", "--json").json["points"][0]["done"] == 4
+    run.fails("1/v").happens(events.TasksRemoved(tasks=(run.key("1/v"),), at=NOW))
+    [point] = tidewheel("show", "--json").json["points"]
+    assert (point["counts"]["removed"], point["done"]) == (2, 4)  # by somebody: it is not done
 
 
 def test_a_lost_task_is_shown_as_a_chain(tidewheel):

@@ -45,9 +45,15 @@ def compare(name, seen):
     assert text == path.read_text("utf-8"), f"the contract changed; {name} says how it was"
 
 
+# No time is a number: of the things here none is so large, and only sizes may be.
+INSTANTS = (1.0e9, 9.0e9)
+
+
 def fixed(value, key=""):
     """Without what is another each time."""
     match value:
+        case int() | float() if INSTANTS[0] <= value < INSTANTS[1]:
+            assert "bytes" in key, f"{key} is {value}: a time as a number?"
         case dict():
             return {name: fixed(one, name) for name, one in value.items()}
         case list():
@@ -176,6 +182,24 @@ def test_the_openapi_document_is_as_it_was():
         for method, operation in operations.items()
     }
     compare("openapi.json", lines | document["components"]["schemas"])
+
+
+MOMENTS = re.compile(r"(^|_)(at|since|until|due|now)$")
+
+
+def test_no_field_that_is_a_time_is_a_number():
+    """Times are ISO 8601 in whatever REST and `--json` answer."""
+    types = json.loads(msgspec.json.encode(openapi.document(ROUTES)))["components"]["schemas"]
+    fields = {
+        f"{name}.{key}": json.dumps(about)
+        for name, schema in types.items()
+        for key, about in schema.get("properties", {}).items()
+        if MOMENTS.search(key)
+    }
+    assert fields
+    numbers = {name for name, about in fields.items() if re.search('"(number|integer)"', about)}
+    # What a program sends and gets back as it was; older servers and clients know a number.
+    assert numbers == {"OptionsIn.now"}
 
 
 def test_one_of_each_thing_is_said_as_it_was(admin, command_line):

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.driven_run import DrivenRun
+from tests.kit.driven_run import START, DrivenRun
 from tidewheel.core.operator import verbs
 from tidewheel.errors import Refused
+from tidewheel.quantities import show_instant
 
 CHAIN = """
 [scheduling]
@@ -422,7 +423,8 @@ def test_an_unknown_command_is_refused_and_the_run_goes_on(flow):
 
 def test_a_run_stops_at_a_time(flow):
     run = flow(CHAIN)
-    run.gives(verbs.Stop(at_time="PT1M"))
+    answer = run.gives(verbs.Stop(at_time="PT1M"))
+    assert answer["stops_at"] == show_instant(START + 60)
     assert run.waits(61).status == "stopping"
 
 

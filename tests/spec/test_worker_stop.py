@@ -413,3 +413,21 @@ async def test_a_claim_that_is_executed_after_the_farewell_does_not_break_the_wo
     await one.running
     assert one.store.under_way["claim"] == 0
     assert await world.status("a") == "ready"
+
+
+@in_virtual_time
+async def test_a_call_of_a_job_waits_for_nothing_when_its_worker_reports_no_more():
+    world = SmallWorld(lambda _: Script(seconds=1000.0))
+    one = await world.worker()
+    await world.submit("a")
+    await world.passes(10)
+    one.store.delays("report", before=1e9)
+    world.job("a").says("half", "half")
+    early = asyncio.ensure_future(world.job("a").asks())
+    await world.passes(1)
+    assert not early.done()
+    one.worker.ask_stop(OnStop.LEAVE)
+    await one.running
+    async with asyncio.timeout(1):
+        await early
+        await world.job("a").asks()

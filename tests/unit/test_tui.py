@@ -501,3 +501,13 @@ def test_runs_that_need_action_are_listed_first_with_how_far_they_are():
     assert "██░░░░░░ 12/40 done" in stalled and "stalled for 1h" in stalled
     assert "no scheduler" in paused and "changed 1m ago" in paused
     assert "12/20+ done" in running
+
+
+def test_a_run_is_not_listed_as_if_all_of_it_had_really_been_done():
+    undone = {"lost": 2, "skipped": 0}
+    runs = [listed("a/run1", "completed") | {"undone": undone, "mode": "skip"}]
+    [shown] = map(plain, run_lines(runs, {}, NOON))
+    assert "completed" in shown and "2 lost (skip mode: no jobs run), changed 1m ago" in shown
+    seen = {**PAGE, "status": "completed", "undone": undone, "mode": "skip"}
+    _, lines = painted(replace(STATE, tree=Tree(page=seen)))
+    assert "completed, 2 lost (skip mode: no jobs run)" in plain(lines[0])

@@ -266,6 +266,7 @@ class RunTree(runs.OfRun):
     run: str
     status: str
     undone: runs.UndoneCounts
+    mode: NotRequired[str]
     stall: runs.RunStall | None
     left_out: int
     points: list[TreePoint]

@@ -31,8 +31,9 @@ class UndoneCounts(TypedDict):
 class RunFacts(TypedDict):
     """Describes a run as one row.
 
-    `driven`: a scheduler drives this run now; `offered`: any scheduler may take it; `parent`:
-    the run of which this run is a task.
+    `driven`: a scheduler drives this run now; `offered`: any scheduler may take it; `mode`:
+    `live`, or `simulation`, `dummy` or `skip` if its jobs are not real; `parent`: the run of
+    which this run is a task.
     """
 
     number: int
@@ -50,6 +51,7 @@ class RunFacts(TypedDict):
     created_at: str
     updated_at: str
     ended_at: str | None
+    mode: NotRequired[str]
     parent: NotRequired[str | None]
 
 
@@ -143,7 +145,8 @@ class RunStall(TypedDict):
 
 
 class PointProgress(TypedDict):
-    """Describes the progress of a run at one point."""
+    """Describes the progress of a run at one point; `done` counts tasks that succeeded or have
+    no work to do, not those that failed or are lost."""
 
     point: str
     tasks: int

@@ -52,7 +52,7 @@ from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.quantities import parse_duration
+from tidewheel.quantities import parse_duration, show_instant
 from tidewheel.scheduler.broadcasts import check_inputs, rows_of
 from tidewheel.scheduler.run_files import RunFolderUnusable
 from tidewheel.scheduler.simulated_jobs import may_assume
@@ -380,7 +380,7 @@ async def _obey_itself(
         case verbs.Stop(at_time=text):
             when = _time(text, at)
             engine.timers.set(timer_key(None, STOP_AT_TIME), when)
-            return {"stops_at": when}
+            return {"stops_at": show_instant(when)}
         case _:
             raise AssertionError(command)
 

@@ -172,6 +172,7 @@ async def tree(asked: AskedView) -> api.RunTree:
         "stages": snapshot.is_of_stages,
         "status": snapshot.view.status,
         "undone": undone_facts(snapshot.view.reason),
+        "mode": snapshot.view.options.mode,
         "stall": stall_document(snapshot),
         "left_out": len(points) - len(shown),
         "points": [drawn.point(point, by_point[point]) for point in shown],

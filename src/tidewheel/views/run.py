@@ -26,7 +26,7 @@ from tidewheel.core.sched.task_state import (
 from tidewheel.views.error_groups import BAD_ENDS
 from tidewheel.views.run_facts import described, option_facts, run_facts
 from tidewheel.views.snapshot import AskedView, RunSnapshot, Submissions
-from tidewheel.views.status_text import DONE, STATES, pooled_state, words_of
+from tidewheel.views.status_text import STATES, is_done, pooled_state, words_of
 from tidewheel.views.why import (
     causes_of,
     failure_groups,
@@ -135,14 +135,13 @@ def counts(snapshot: RunSnapshot, keys: Sequence[Key]) -> dict[str, int]:
 def point_document(
     snapshot: RunSnapshot, point: Point, keys: Sequence[Key]
 ) -> api.PointProgress:
-    """Returns how many tasks a point has, and how many of them are done."""
+    """Returns how many tasks a point has, and how many of them are done (`is_done`)."""
     pool, keys = snapshot.pool, work(snapshot, keys)
-    states = [words_of(pool, key) for key in keys]
     there = [(point, node.name) for node in nodes_at(pool, point)]
     return {
         "point": pool.plan.text(point),
         "tasks": max(len(work(snapshot, there)), len(keys)),
-        "done": sum(not words.in_pool and words.state in DONE for words in states),
+        "done": sum(is_done(pool, key, words_of(pool, key)) for key in keys),
         "counts": counts(snapshot, keys),
     }
 

@@ -102,6 +102,7 @@ def run_facts(view: RunView, now: Instant) -> RunFacts:
         undone=undone_facts(view.reason),
         driven=view.is_driven(now),
         offered=view.given is not None,
+        mode=view.options.mode,
         parent=None if view.parent is None else read_job_name(TaskId(view.name)).run,
         scheduler=None if owner is None else {"host": owner.host, "pid": owner.pid},
     )

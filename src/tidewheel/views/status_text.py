@@ -6,7 +6,7 @@ blocked, incomplete, withdrawn), because several of these may be true at once.
 
 from __future__ import annotations
 
-from tidewheel.core.graph.outputs import ENDS
+from tidewheel.core.graph.outputs import ENDS, SUCCEEDED
 from tidewheel.core.sched.explain import is_withdrawn
 from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory
 from tidewheel.core.sched.pool import TaskPool
@@ -42,7 +42,7 @@ REMARKS = (
 )
 ACTIVE = frozenset(("running", "submitted", "preparing"))
 # Nothing more will come of a task that is not in the pool and is in one of these states.
-DONE = frozenset((*ENDS, ALONE, LOST, NOT_TAKEN, REMOVED))
+OVER = frozenset((*ENDS, ALONE, LOST, NOT_TAKEN, REMOVED))
 
 
 class TaskWords(NamedTuple):
@@ -85,6 +85,20 @@ def row_words(row: PooledTaskRow | None, memory: PutMemory | None) -> TaskWords:
     return TaskWords(_remembered_state(memory.memory()), (), memory.spawned)
 
 
+def is_done(pool: TaskPool, key: Key, words: TaskWords) -> bool:
+    """Says whether the work of a task was done: it succeeded, or its graph has no work for it,
+    since its branch was not taken or a suicide arrow removed it.
+
+    Other tasks that are over are not done: they failed, expired, or are lost, or somebody
+    removed them.
+    """
+    if words.in_pool or words.state != REMOVED:
+        return not words.in_pool and words.state in (SUCCEEDED, NOT_TAKEN)
+    memory = pool.recall(*key)
+    assert memory is not None
+    return memory.verdicts[max(memory.verdicts)].kind is VerdictKind.SUICIDE
+
+
 def pooled_state(task: PooledTask | PooledTaskRow) -> str:
     standing = standing_of(task)
     if standing is PoolState.ACTIVE:
@@ -121,7 +135,7 @@ def _remembered_state(memory: TaskHistory) -> str:
 def verdict_word(verdict: Verdict) -> str:
     match verdict.kind:
         case VerdictKind.FINISHED:
-            return verdict.ended or "succeeded"
+            return verdict.ended or SUCCEEDED
         case VerdictKind.PRUNED:
             return LOST if verdict.death is AtomValue.LOST else NOT_TAKEN
         case _:

@@ -64,7 +64,7 @@ from tidewheel.views.snapshot import (
     due_times,
     is_stuck,
 )
-from tidewheel.views.status_text import DONE, LOST, words_of
+from tidewheel.views.status_text import LOST, OVER, words_of
 from tidewheel.views.task_lookup import few_tasks, parents, post_commands
 from tidewheel.vocabulary import time_text
 
@@ -101,7 +101,7 @@ async def reasons_of_task(asked: AskedView, snapshot: RunSnapshot, key: Key) -> 
 
 def _is_settled(snapshot: RunSnapshot, one: ShownTask) -> bool:
     """Says whether a task has ended, or will not run, as its graph allows."""
-    if one.in_pool or one.state not in DONE:
+    if one.in_pool or one.state not in OVER:
         return False
     if one.state != LOST or one.memory is None:
         return True

@@ -192,6 +192,7 @@ class JobEvents:
         self.clock = clock
         self.wakeup = Wakeup(clock)  # the reporter's
         self.said: deque[tuple[Attempt, Said]] = deque()  # append and popleft are atomic
+        self.is_over = False  # nobody takes them any more
 
     def put(self, attempt: Attempt, said: Said) -> None:
         """Adds an event and wakes the reporter; from any thread."""
@@ -258,6 +259,8 @@ class Attempt:
             self.follow_log(self)
 
     async def told(self) -> None:
+        if self._events.is_over:
+            return
         sign = asyncio.get_running_loop().create_future()
         self._events.put(self, Confirm(sign))
         await sign

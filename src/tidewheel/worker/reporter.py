@@ -107,6 +107,20 @@ class Reporter(Service):
         due_at = min((draft.due_at() for draft in self._drafts.values()), default=None)
         return None if due_at is None else max(0.0, due_at - self._clock.monotonic())
 
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:  # no call of a job waits for what is not reported any more
+            self._events.is_over = True
+            said = [one for _, one in self._events.said if isinstance(one, Confirm)]
+            _sign(
+                [
+                    *said,
+                    *self._confirms,
+                    *(c for d in self._drafts.values() for c in d.confirms),
+                ]
+            )
+
     async def run_once(self) -> Sequence[ServiceReport]:
         if not self._batch:
             # The attempt that spoke first may be one of many that start in this turn of the

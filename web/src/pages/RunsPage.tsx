@@ -9,10 +9,10 @@ import type { ListedRun, RunFacts, RunSummary } from "../api/types";
 import { Button, CountsBar, Empty, Failure, Loading } from "../ui/parts";
 import { plain } from "../ui/plain";
 import { useRoving } from "../ui/roving";
-import { StateWord } from "../ui/StateIcon";
 import { Ago, durationText, useNow } from "../ui/time";
 import { StallAge } from "./home/StallAge";
 import { causeOf, inOrder, isAbandoned, isOver, progressText, runFilter, secondsLeft, tookSeconds, urgency, usualSeconds } from "./runOrder";
+import { RunStatus } from "./RunStatus";
 import "./runs.css";
 
 export function RunList({ name, status }: { name: string; status: string }) {
@@ -64,7 +64,7 @@ function RunLine({ run, summary, usual }: { run: ListedRun; summary: RunSummary 
     <article className={alarm ? "run-line card alarm" : "run-line card"}>
       <div className="run-name">
         <Link to="/runs/$run" params={{ run: run.name }} data-stop tabIndex={-1}>{run.name}</Link>
-        <StateWord state={run.status} kind="runs" />
+        <RunStatus run={run} />
       </div>
       <div className="run-progress">
         {summary && <CountsBar counts={summary.counts} total={summary.tasks} />}

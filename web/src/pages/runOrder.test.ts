@@ -24,10 +24,14 @@ test("a run is abandoned if those who know say so, and not because they know it 
 test("progress counts points that have not begun, and is unknown without an end", () => {
   const fine = run("fine", "running");
   expect(progress(summary(fine))).toBe(0.25);
-  expect(progressText(summary(fine))).toBe("5 of 20 tasks · 25 %");
+  expect(progressText(summary(fine))).toBe("5 of 20 tasks done · 25 %");
   expect(progress(summary(fine, { total: null }))).toBeNull();
-  expect(progressText(summary(fine, { total: null }))).toBe("5 of 10 tasks");
-  expect(progress(summary(run("done", "completed")))).toBe(1);
+  expect(progressText(summary(fine, { total: null }))).toBe("5 of 10 tasks done");
+  expect(progressText(summary(run("done", "completed"), { done: 10 }))).toBe("10 of 10 tasks done · 100 %");
+});
+
+test("a run that completed with tasks that failed or are lost is not wholly done", () => {
+  expect(progressText(summary(run("done", "completed")))).toBe("5 of 10 tasks done · 50 %");
 });
 
 test("what is left follows from earlier runs of the same workflow", () => {

@@ -46,17 +46,19 @@ export function inOrder<Run extends RunFacts>(runs: readonly Run[], summaries: R
   );
 }
 
+/** How many tasks there will be; null where that is not known. A run that has completed has no more. */
+export const allTasks = ({ run, tasks, total }: RunSummary): number | null => (run.status === "completed" ? tasks : total);
+
 /** The part of all tasks that is done; null where it is not known how many there will be. */
-export function progress({ run, total, done }: RunSummary): number | null {
-  if (run.status === "completed") return 1;
-  return total === null || total === 0 ? null : done / total;
+export function progress(summary: RunSummary): number | null {
+  const all = allTasks(summary);
+  return all === null || all === 0 ? null : summary.done / all;
 }
 
 export function progressText(summary: RunSummary): string {
   const part = progress(summary);
   const percent = part === null ? "" : ` · ${Math.floor(100 * part)} %`;
-  const of = summary.run.status === "completed" ? summary.tasks : (summary.total ?? summary.tasks);
-  return `${summary.done} of ${of} ${summary.stages ? "stages" : "tasks"}${percent}`;
+  return `${summary.done} of ${allTasks(summary) ?? summary.tasks} ${summary.stages ? "stages" : "tasks"} done${percent}`;
 }
 
 /** The first cause in words: what failed, how, what it wrote last, and who waits for it. */

@@ -66,8 +66,7 @@ def run_cell(run: Document) -> StyledWord:
     mode if its jobs are not real."""
     status, counts = str(run["status"]), cast("Mapping[str, int]", run.get("undone", {}))
     undone = [f"{count} {kind}" for kind, count in counts.items() if count]
-    options = cast("Mapping[str, str]", run.get("options", {}))
-    word = ", ".join([status, *undone]) + mode_note(options.get("mode"))
+    word = ", ".join([status, *undone]) + mode_note(cast("str | None", run.get("mode")))
     return status_cell(status)._replace(word=word)
 
 

@@ -417,7 +417,7 @@ class JsonPage(RunPage):
         self._tell({"event": "note", "text": self._reached(text)})
 
     def _tell(self, document: dict[str, object]) -> None:
-        self._print(json_line({"at": time.time_ns() / 1e9, **document}))
+        self._print(json_line({"at": show_instant(time.time_ns() / 1e9), **document}))
 
 
 def is_awaited(engine: RunEngine, one: News) -> bool:
@@ -507,7 +507,7 @@ class LivePage(RunPage):
         self._engine: RunEngine | None = None
         self._recent: deque[tuple[str, str]] = deque(maxlen=RECENT_MAX)
         self._started: dict[str, float] = {}
-        self._finished: dict[str, int] = {}  # by point
+        self._over: dict[Any, dict[Key, str]] = {}  # how tasks ended, or that they are lost
         self._notes: deque[str] = deque(maxlen=RECENT_MAX)
         self._live: Live | None = None
 
@@ -539,9 +539,10 @@ class LivePage(RunPage):
             words = remark_of(engine, one) or words
             because = self._because(one) if one.event in FAILURES else ""
             self._recent.append((one.event, f"{name} {words}{took}{because}"))
-            if one.event in ENDS:
-                point = engine.graph.cycling.style.text(one.key[0])
-                self._finished[point] = self._finished.get(point, 0) + 1
+        if one.event in (*ENDS, "lost") and not is_awaited(engine, one):
+            self._over.setdefault(one.key[0], {})[one.key] = one.event
+            while len(self._over) > POINTS_MAX:
+                del self._over[min(self._over)]
 
     def on_stall(self, engine: RunEngine, status: str) -> None:
         """Notes only how long the run waits, because the picture shows the causes."""
@@ -580,21 +581,20 @@ class LivePage(RunPage):
         return Group(*parts)
 
     def _cycles(self, engine: RunEngine) -> list[Text]:
-        """Returns a bar per point: how much has finished, how much the pool still holds."""
+        """Returns a bar per point: how much is done, what else is over, what the pool holds."""
         from rich.text import Text
 
-        text = engine.graph.cycling.style.text
-        counts = engine.pool.population.counts
-        pooled = {text(point): count for point, count in counts.items()}
-        points = sorted({*pooled, *list(self._finished)[-POINTS_MAX:]})
-        lines = []
-        for name in points[-POINTS_MAX:]:
-            done, there = self._finished.get(name, 0), pooled.get(name, 0)
-            width = round(BAR_WIDTH * done / max(1, done + there))
-            line = Text("  " if engine.pool.plan.is_of_stages else f"  {name:>18} ")
+        pooled, tasks, lines = engine.pool.population.counts, engine.pool.tasks, []
+        is_of_stages, text = engine.pool.plan.is_of_stages, engine.graph.cycling.style.text
+        for point in sorted({*pooled, *self._over})[-POINTS_MAX:]:
+            over = self._over.get(point, {})
+            ends = Counter(over[key] for key in over if key not in tasks)
+            there, total = pooled.get(point, 0), max(1, ends.total() + pooled.get(point, 0))
+            width = BAR_WIDTH * (done := ends.pop("succeeded", 0)) // total  # full if all are
+            line = Text("  " if is_of_stages else f"  {text(point):>18} ")
             line.append("━" * width, style="green")
             line.append("─" * (BAR_WIDTH - width), style="bright_black")
-            left = "to do" if engine.pool.plan.is_of_stages else "in the pool"
-            line.append(f" {done} done, {there} {left}")
+            ended = ", ".join([f"{done} done", *counted_ends(ends)])
+            line.append(f" {ended}, {there} {'to do' if is_of_stages else 'in the pool'}")
             lines.append(line)
         return lines

@@ -16,6 +16,7 @@ from tidewheel.cli.pages.format import (
     documents,
     flows_text,
     moment,
+    run_cell,
     texts,
     took,
 )
@@ -284,6 +285,8 @@ def _widest(texts: list[str]) -> int:
 
 def _remark(run: Document, summary: Document | None, now: float) -> str:
     driven = "" if run["driven"] or run["status"] == "completed" else "no scheduler, "
+    if more := run_cell(run).word.removeprefix(str(run["status"])).removeprefix(",").strip():
+        driven = f"{more}, {driven}"
     stall = None if summary is None else cast("Document | None", summary["stall"])
     if stall is None:
         return f"{driven}changed {_age(run['updated_at'], now)} ago"

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import cast
 
 from tidewheel.cli.output import plural, safe
-from tidewheel.cli.pages.format import documents
-from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES
+from tidewheel.cli.pages.format import documents, run_cell
+from tidewheel.cli.palette import PALETTE, TASK_STATES
 from tidewheel.cli.tui.panes import BETWEEN, Pane, Question, State
 from tidewheel.cli.tui.spans import (
     BOLD,
@@ -41,7 +41,7 @@ def painted(state: State) -> tuple[State, list[Line]]:
 
 
 def _head(state: State) -> Line:
-    status = str(state.tree.page["status"])
+    status = run_cell(state.tree.page)
     counts: Counter[str] = Counter()
     for point in documents(state.tree.page, "points"):
         counts.update(cast("dict[str, int]", point["counts"]))
@@ -61,7 +61,7 @@ def _head(state: State) -> Line:
     beside = "  ".join(f"[{one}]" for one in remarks if one)
     return (
         StyledText(f"{safe(state.run) or 'tidewheel'}  ", BOLD),
-        shaped(status, RUN_STATUSES.get(status)),
+        shaped(status.word, status.look),
         StyledText(f"  {beside}" if beside else ""),
         StyledText(f"  {state.left}" if state.left else "", DIM),
         StyledText(f"  {told}", DIM),

@@ -38,7 +38,7 @@ from tidewheel.views.snapshot import (
     Submissions,
     submissions_by_task,
 )
-from tidewheel.views.status_text import ACTIVE, DONE, FUTURE, STATES, WAITING
+from tidewheel.views.status_text import ACTIVE, FUTURE, OVER, STATES, WAITING
 from tidewheel.views.task_lookup import how_posted, object_name
 from tidewheel.views.why import reason_text, reasons_of_run, reasons_within, task_reasons
 from tidewheel.vocabulary import time_text
@@ -140,7 +140,7 @@ class _StagePage:
     def _lacks_objects_alone(self, one: ShownTask) -> bool:
         """Says whether a stage that has not begun waits for nothing but buffer objects."""
         looked = self._looked
-        if not looked.started or one.state in ACTIVE or one.state in DONE:
+        if not looked.started or one.state in ACTIVE or one.state in OVER:
             return False
         others = ((one.key[0], name) for name in looked.pool.plan.nodes)
         name_of = looked.pool.plan.name_of  # as reasons have it
@@ -154,7 +154,7 @@ class _StagePage:
         """Returns all that is known of why a stage does not go on, or an object is not there;
         empty if nothing keeps it back, or its block is over."""
         looked, key = self._looked, one.key
-        is_over = one.state in DONE and not one.in_pool
+        is_over = one.state in OVER and not one.in_pool
         if not looked.started or is_over or status == StageStatus.ABORTED:
             return []
         name = object_name(looked, key)
@@ -199,7 +199,7 @@ class _StagePage:
                 why = [reason_text(one) for one in task_reasons(looked, source)]
         begun = [one.started_at for one in jobs if one.started_at is not None]
         ended = [one.ended_at for one in jobs if one.ended_at is not None]
-        is_over = size is not None and not {*states} - DONE and len(ended) == len(last)
+        is_over = size is not None and not {*states} - OVER and len(ended) == len(last)
         state = next(
             (one for one in STATES if states[one]), WAITING if size is None else SUCCEEDED
         )

@@ -238,6 +238,7 @@ export type RunTree = {
   run: string;
   status: string;
   undone: UndoneCounts;
+  mode?: string;
   stall: RunStall | null;
   left_out: number;
   points: TreePoint[];

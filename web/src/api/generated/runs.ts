@@ -13,7 +13,7 @@ export type UndoneCounts = {
   skipped: number;
 };
 
-/** Describes a run as one row. `driven`: a scheduler drives this run now; `offered`: any scheduler may take it; `parent`: the run of which this run is a task. */
+/** Describes a run as one row. `driven`: a scheduler drives this run now; `offered`: any scheduler may take it; `mode`: `live`, or `simulation`, `dummy` or `skip` if its jobs are not real; `parent`: the run of which this run is a task. */
 export type RunFacts = {
   number: number;
   name: string;
@@ -30,6 +30,7 @@ export type RunFacts = {
   created_at: string;
   updated_at: string;
   ended_at: string | null;
+  mode?: string;
   parent?: string | null;
 };
 
@@ -50,6 +51,7 @@ export type RunWithOptions = {
   created_at: string;
   updated_at: string;
   ended_at: string | null;
+  mode?: string;
   parent?: string | null;
   options: Record<string, unknown>;
   kept?: number;
@@ -119,7 +121,7 @@ export type RunStall = {
   until: string | null;
 };
 
-/** Describes the progress of a run at one point. */
+/** Describes the progress of a run at one point; `done` counts tasks that succeeded or have no work to do, not those that failed or are lost. */
 export type PointProgress = {
   point: string;
   tasks: number;
@@ -265,6 +267,7 @@ export type ListedRun = {
   created_at: string;
   updated_at: string;
   ended_at: string | null;
+  mode?: string;
   parent?: string | null;
   waits: string[];
   kept: number;
@@ -312,6 +315,7 @@ export type GridRun = {
   created_at: string;
   updated_at: string;
   ended_at: string | null;
+  mode?: string;
   parent?: string | null;
   since: string | null;
   stages: boolean;

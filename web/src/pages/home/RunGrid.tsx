@@ -1,21 +1,22 @@
 /**
  * Runs by points: a row for each run, a cell for each point, the newest at the right.
  *
- * Points of different workflows are different times, so a row has its own, with the day above the
- * first of each.
+ * Points of different workflows are different times, so a row has its own, with what several
+ * share (the day, the month, the year) above the first of these.
  */
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { memo, type KeyboardEvent } from "react";
+import { memo, type CSSProperties, type KeyboardEvent } from "react";
 import { causeQuery } from "../../api/queries";
 import { shownId } from "../../api/shown";
 import type { GridCell, GridRun } from "../../api/types";
 import { plain } from "../../ui/plain";
 import { useRoving } from "../../ui/roving";
-import { StateIcon, stateStyle, StateWord } from "../../ui/StateIcon";
+import { StateIcon, stateStyle } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
 import { causeOf, isAbandoned } from "../runOrder";
-import { cellCount, cellState, cellText, headings, lateText, needsAction, pointFilter, shortPoint } from "./cells";
+import { RunStatus } from "../RunStatus";
+import { cellCount, cellState, cellText, lateText, needsAction, pointFilter, pointLabels, type PointLabel } from "./cells";
 import { StallAge } from "./StallAge";
 
 const TOLD_MAX = 12; // rows that say what the job wrote; those that need action come first
@@ -30,21 +31,21 @@ export function RunGrid({ runs, wall }: { runs: readonly GridRun[]; wall: boolea
 }
 
 const Row = memo(function Row({ run, first, told }: { run: GridRun; first: boolean; told: boolean }) {
-  const days = headings(run.cells);
-  const hasDays = days.some((day) => day !== "");
+  const labels = pointLabels(run.stages ? [] : run.cells.map(({ point }) => point));
+  const hasHeadings = labels.some(({ heading }) => heading !== "");
   return (
     <div role="row" className={needsAction(run) || isAbandoned(run) ? "grid-row alarm" : "grid-row"}>
       <div role="rowheader" className="grid-head">
         <span className="grid-name">
           <Link to="/runs/$run" params={{ run: run.name }} data-stop tabIndex={first ? 0 : -1}>{plain(run.name)}</Link>
-          <StateWord state={run.status} kind="runs" />
+          <RunStatus run={run} />
         </span>
         <span className="grid-when muted">{run.since !== null ? <StallAge status={run.status} since={run.since} /> : <>changed <Ago at={run.updated_at} /></>}{lateText(run) !== "" && <span className={run.late === undefined ? "grid-due" : "grid-due late"}>{lateText(run)}</span>}</span>
         <Why run={run} told={told} />
       </div>
       <div className="grid-cells" role="none">
         {run.cells.length === 0 && <RunCell run={run} />}
-        {run.cells.map((cell, place) => <Cell key={cell.point} run={run.name} stages={run.stages} cell={cell} day={hasDays ? (days[place] ?? "") : null} />)}
+        {run.cells.map((cell, place) => <Cell key={cell.point} run={run.name} stages={run.stages} cell={cell} {...(labels[place] ?? NO_LABEL)} hasHeadings={hasHeadings} />)}
       </div>
     </div>
   );
@@ -87,17 +88,20 @@ function RunCell({ run }: { run: GridRun }) {
   );
 }
 
-const Cell = memo(function Cell({ run, stages, cell, day }: { run: string; stages: boolean; cell: GridCell; day: string | null }) {
+const NO_LABEL: PointLabel = { heading: "", short: "", letters: 0 };
+type CellProps = PointLabel & { run: string; stages: boolean; cell: GridCell; hasHeadings: boolean };
+
+const Cell = memo(function Cell({ run, stages, cell, heading, short, letters, hasHeadings }: CellProps) {
   const navigate = useNavigate();
   const state = cellState(cell);
   const text = plain(cellText(cell, stages));
   const open = () => void navigate({ to: "/runs/$run", params: { run }, search: stages ? {} : { point: pointFilter(cell.point) } });
   return (
-    <div role="gridcell" className={cell.incomplete > 0 ? "grid-cell alarm" : "grid-cell"} data-stop data-state={state} tabIndex={-1} style={stateStyle(state)} title={text} onClick={open} onKeyDown={onEnter(open)}>
+    <div role="gridcell" className={cell.incomplete > 0 ? "grid-cell alarm" : "grid-cell"} data-stop data-state={state} tabIndex={-1} style={{ ...stateStyle(state), "--letters": letters } as CSSProperties} title={text} onClick={open} onKeyDown={onEnter(open)}>
       <span className="visually-hidden">{`${plain(run)} ${text}`}</span>
-      {day !== null && <span className="cell-day" aria-hidden>{day}</span>}
+      {hasHeadings && <span className="cell-day" aria-hidden>{heading}</span>}
       <span className={cell.late !== undefined ? "cell-box late" : cell.due !== undefined ? "cell-box due" : "cell-box"} aria-hidden><StateIcon state={state} size={14} /><b>{shortCount(cellCount(cell))}</b></span>
-      <span className="cell-point" aria-hidden>{stages ? "" : plain(shortPoint(cell.point).short)}</span>
+      <span className="cell-point" aria-hidden>{plain(short)}</span>
     </div>
   );
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { GridCell } from "../../api/types";
 import { globMatcher } from "../../ui/globs";
-import { cellCount, cellState, cellText, headings, lateText, pointFilter, shortPoint, teamsOf } from "./cells";
+import { cellCount, cellState, cellText, lateText, pointFilter, pointLabels, teamsOf } from "./cells";
 
 const cell = (counts: Record<string, number>, incomplete = 0, point = "1"): GridCell => ({
   point,
@@ -35,16 +35,29 @@ test("a task that succeeded and is incomplete needs action", () => {
   expect([cellState(one), cellCount(one), cellText(one, false)]).toEqual(["failed", 1, "1: 1 succeeded, 1 needs action"]);
 });
 
-test("a point is read below the heading of its day", () => {
-  expect(shortPoint("20261116T0600Z", 2026)).toEqual({ heading: "16 Nov", short: "06Z" });
-  expect(shortPoint("2026-11-16T06:30+01", 2027)).toEqual({ heading: "16 Nov 2026", short: "06:30+01" });
-  expect(shortPoint("20261316T06Z").heading).toBe("");
-  expect(shortPoint("42")).toEqual({ heading: "", short: "42" });
+const shorts = (...points: string[]) => pointLabels(points, 2026).map(({ heading, short }) => [heading, short]);
+
+test("each day stands above its first point, with a year that is not this one", () => {
+  expect(shorts("20261116T0600Z")).toEqual([["16 Nov", "06Z"]]);
+  expect(shorts("2025-11-16T06:30+01", "2025-11-16T07:00+01")).toEqual([["16 Nov 2025", "06:30+01"], ["", "07+01"]]);
+  expect(shorts("19991231T0600Z", "19991231T1200Z", "20000101T0000Z")).toEqual([["31 Dec 1999", "06Z"], ["", "12Z"], ["1 Jan 2000", "00Z"]]);
 });
 
-test("each day stands above its first point", () => {
-  const points = ["19991231T0600Z", "19991231T1200Z", "20000101T0000Z"];
-  expect(headings(points.map((point) => cell({}, 0, point)))).toEqual(["31 Dec 1999", "", "1 Jan 2000"]);
+test("what all points share is left out: the time of daily ones, the day of monthly ones", () => {
+  expect(shorts("20261030T12Z", "20261031T12Z", "20261101T12Z")).toEqual([["Oct", "30"], ["", "31"], ["Nov", "1"]]);
+  expect(shorts("20261201T00Z", "20270101T00Z")).toEqual([["2026", "Dec"], ["2027", "Jan"]]);
+  expect(shorts("20260101T00Z", "20270101T00Z")).toEqual([["", "2026"], ["", "2027"]]);
+});
+
+test("points that are no times stay as they are", () => {
+  expect(shorts("42", "43")).toEqual([["", "42"], ["", "43"]]);
+  expect(shorts("20261316T06Z")).toEqual([["", "20261316T06Z"]]);
+});
+
+test("a cell has room for its own letters, and for its part of the heading", () => {
+  const letters = (...points: string[]) => pointLabels(points, 2026).map((one) => one.letters);
+  expect(letters("1234567", "1")).toEqual([7, 7]);
+  expect(letters("20251031T00Z", "20251101T00Z", "20251102T00Z", "20251103T00Z")).toEqual([9, 3, 3, 3]);
 });
 
 test("the filter of a point means no other point", () => {

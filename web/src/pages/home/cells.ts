@@ -44,27 +44,45 @@ const dueTime = (due: string): string => {
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const TIME = /^([+-]?\d{4,})-?(\d{2})-?(\d{2})T(\d{2}):?(\d{2})?(?::?\d{2})?(Z|[+-]\d{2}(?::?\d{2})?)?$/;
 
-export interface ShortPoint {
-  heading: string; // the day; "" where there is none
-  short: string; // 06Z
+export interface PointLabel {
+  heading: string; // above its cell, for this one and those after it; "" where it says nothing new
+  short: string; // below its cell
+  letters: number; // for which its cell needs room
 }
 
-/** A point as it is read below the heading of its day, with a year that is not this one; what is no time stays as it is. */
-export function shortPoint(point: string, thisYear: number = new Date().getUTCFullYear()): ShortPoint {
-  const [, year, month, day, hour, minute, zone] = TIME.exec(point) ?? [];
-  const name = MONTHS[Number(month) - 1];
-  if (year === undefined || name === undefined) return { heading: "", short: point };
-  const rest = minute === undefined || minute === "00" ? hour : `${hour}:${minute}`;
-  return { heading: Number(year) === thisYear ? `${Number(day)} ${name}` : `${Number(day)} ${name} ${year}`, short: `${rest}${zone ?? ""}` };
-}
-
-/** Headings of a row: each day above its first point. */
-export const headings = (cells: readonly GridCell[]): string[] =>
-  cells.map((cell, place) => {
-    const { heading } = shortPoint(cell.point);
-    const before = place === 0 ? "" : shortPoint(cells[place - 1]?.point ?? "").heading;
-    return heading === before ? "" : heading;
+/**
+ * Points of a row as they are read, in the largest unit that still tells them apart: "06Z" below "16 Nov", "16" below "Nov", "Nov"
+ * below "2026"; a year that is not this one is said. What is no time stays as it is.
+ */
+export function pointLabels(points: readonly string[], thisYear: number = new Date().getUTCFullYear()): PointLabel[] {
+  const times = points.map(readTime);
+  const same = (part: keyof Time) => points.length > 1 && times.every((one) => one?.[part] === times[0]?.[part]);
+  const label = same("time") ? (same("day") ? (same("month") ? ofYear : ofMonth) : ofDay) : ofTime;
+  const said = times.map((one, place) => (times.includes(null) || one === null ? ["", points[place] ?? ""] as const : label(one, one.year === `${thisYear}` ? "" : ` ${one.year}`)));
+  const starts = said.flatMap(([heading], place) => (heading !== said[place - 1]?.[0] ? [place] : []));
+  const short = Math.max(...said.map(([, text]) => text.length));
+  return said.map(([heading, text], place) => {
+    const start = starts.findLast((one) => one <= place) ?? 0;
+    const end = starts.find((one) => one > place) ?? said.length;
+    return { heading: start === place ? heading : "", short: text, letters: Math.max(short, Math.ceil((heading.length + 1) / (end - start))) };
   });
+}
+
+interface Time { year: string; month: string; day: string; time: string }
+
+function readTime(point: string): Time | null {
+  const [, year, number, day, hour, minute, zone] = TIME.exec(point) ?? [];
+  const month = MONTHS[Number(number) - 1];
+  if (year === undefined || month === undefined) return null;
+  return { year, month, day: `${Number(day)}`, time: `${minute === undefined || minute === "00" ? hour : `${hour}:${minute}`}${zone ?? ""}` };
+}
+
+/** A heading, and what stands below it; `inYear`: the year, where it is to be said. */
+type Label = (one: Time, inYear: string) => readonly [string, string];
+const ofTime: Label = ({ month, day, time }, inYear) => [`${day} ${month}${inYear}`, time];
+const ofDay: Label = ({ month, day }, inYear) => [month + inYear, day];
+const ofMonth: Label = ({ year, month }) => [year, month];
+const ofYear: Label = ({ year }) => ["", year];
 
 /** What a click on a cell asks of the run's page: this point and no other; 1 is not 10. */
 export const pointFilter = (point: string): string => (TIME.test(point) ? point : `=${point}`);

@@ -12,9 +12,9 @@ import { withKey } from "../../shell/keys";
 import { useClosing } from "../../ui/menus";
 import { Button, CountsBar } from "../../ui/parts";
 import { plain } from "../../ui/plain";
-import { StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
-import { isAbandoned, isOver, isPossible, progressText, withDriver } from "../runOrder";
+import { allTasks, isAbandoned, isOver, isPossible, progressText, withDriver } from "../runOrder";
+import { RunStatus } from "../RunStatus";
 import { Banner } from "./Banner";
 import { useMeant } from "./TaskKeys";
 import { useRunPage } from "./useRunPage";
@@ -26,7 +26,6 @@ export function RunHeader() {
   const { data: summary } = useQuery(summaryQuery(name));
   if (told === null) return null;
   const run = withDriver(told, facts);
-  const mode = facts?.options.mode;
   return (
     <header className="run-header">
       <div className="run-title">
@@ -34,14 +33,13 @@ export function RunHeader() {
         <span className="faint">/</span>
         {facts?.parent && <><Link to="/runs/$run" params={{ run: facts.parent }} className="muted" aria-label="The run whose task started this run">{facts.parent}</Link><span className="faint">/</span></>}
         <h1>{run.name}</h1>
-        <StateWord state={run.status} kind="runs" />
-        {isPlayed(mode) && <span className="chip" title="The jobs of this run do no real work">{mode} mode</span>}
+        <RunStatus run={run} />
         <Link to="/definition" search={{ run: run.name }} className="muted" title="The definition of this run, its findings, and what each reload changed">definition</Link>
         {run.reason !== "" && run.status !== "stalled" && run.reason !== run.status && <span className="muted ellipsis">{plain(run.reason)}</span>}
       </div>
       {summary && (
         <div className="run-bar">
-          <CountsBar counts={summary.counts} total={run.status === "completed" ? summary.tasks : (summary.total ?? summary.tasks)} signs />
+          <CountsBar counts={summary.counts} total={allTasks({ ...summary, run }) ?? summary.tasks} signs />
           <span className="muted nowrap">
             {progressText({ ...summary, run })}
             {" · "}changed <Ago at={run.updated_at} />
@@ -55,8 +53,6 @@ export function RunHeader() {
     </header>
   );
 }
-
-const isPlayed = (mode: unknown): mode is string => mode === "simulation" || mode === "dummy" || mode === "skip";
 
 /** A stop point that comes near (R001-31). */
 function StopPoint({ points, over }: { points: RunSummary["points"]; over: boolean }) {

@@ -8,9 +8,9 @@ import { useMay } from "../../api/session";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
-import { StateWord } from "../../ui/StateIcon";
 import { Ago, durationText } from "../../ui/time";
 import { tookSeconds, usualSeconds } from "../runOrder";
+import { RunStatus } from "../RunStatus";
 import { DefinitionFiles, useDefinitionPlace } from "./DefinitionFiles";
 import { DefinitionGraph } from "./DefinitionGraph";
 import { Findings } from "./Findings";
@@ -160,7 +160,7 @@ function Runs({ name }: { name: string }) {
         {runs?.map((run, place) => (
           <li key={run.number}>
             <Link to="/runs/$run" params={{ run: run.name }} title={plain(run.folder)}>{plain(run.name)}</Link>
-            <StateWord state={run.status} kind="runs" />
+            <span><RunStatus run={run} /></span>
             <Took seconds={took[place] ?? 0} usual={usual ?? 0} most={Math.max(...took)} />
             <span className="muted nowrap"><Link to="/definition" search={{ run: run.name }}>definition</Link> · <Ago at={run.created_at} /></span>
           </li>
