@@ -51,6 +51,23 @@ BROKEN = """
         script = false
 """
 
+BLOCKED = """
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 2
+    [[graph]]
+        P1 = '''
+            model[-P1] => model
+            model:fail => mail
+        '''
+[runtime]
+    [[model]]
+        script = false
+    [[mail]]
+        script = true
+"""
+
 
 def row(page, run):
     return page.locator(".grid-row", has_text=run)
@@ -195,6 +212,12 @@ def test_a_stalled_run_says_what_its_job_wrote_in_grid_and_list_and_teams_are_fi
     expect(page.locator(".grid-row")).to_have_count(1)
     page.get_by_label("Team").select_option("all teams")
     expect(row(page, surge)).to_be_visible()
+
+
+def test_a_run_that_stalls_without_a_failure_to_repair_says_what_keeps_it(site, page):
+    status_of(site, site.begin("blocked", BLOCKED), "stalled")
+    page.goto(site.url)
+    expect(row(page, "blocked/run1").locator(".grid-why")).to_contain_text("2/model")
 
 
 def test_a_click_on_a_cell_opens_that_cycle_and_no_other(counted, page):

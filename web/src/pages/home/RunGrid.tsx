@@ -53,10 +53,10 @@ const Row = memo(function Row({ run, first, told }: { run: GridRun; first: boole
 
 /** `told`: with what the job wrote, for which the run is looked into. */
 function Why({ run, told }: { run: GridRun; told: boolean }) {
-  const { data } = useQuery({ ...causeQuery(run.name, run.updated_at), enabled: told && run.cause !== null && !isAbandoned(run) });
+  const { data } = useQuery({ ...causeQuery(run.name, run.updated_at), enabled: told && needsAction(run) && !isAbandoned(run) });
   if (isAbandoned(run)) return <span className="grid-why">No scheduler drives this run: open it to continue it.</span>;
   const known = data === undefined ? null : causeOf(data);
-  if (run.cause !== null && known !== null) {
+  if (needsAction(run) && known !== null) {
     const text = plain(known.title + known.text);
     return (
       <span className="grid-why" title={text}>
