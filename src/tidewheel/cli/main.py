@@ -219,8 +219,8 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:
     """Run workflows whose tasks repeat over cycle points, or use the durable task queue alone.
 
-    Everything is kept in a database file of your own (see TIDEWHEEL_HOME), unless --store names
-    another store, or --server a server.
+    The state of tasks and runs is in a database file of your own (see TIDEWHEEL_HOME), unless
+    --store names another store, or --server a server.
     """
     from tidewheel.cli.session import Session
 

@@ -30,7 +30,11 @@ EXAMPLES = (
 
 @click.command("convert", epilog=examples_text(EXAMPLES))
 @click.argument("path", type=PATH)
-@option("--to DIR", f"Write into this folder. [default: {FOLDER}, beside PATH]", type=PATH)
+@option(
+    "--to DIR",
+    f"Write into this folder. [default: {FOLDER}, in the folder PATH or beside the file]",
+    type=PATH,
+)
 @option("--check", "Write nothing; only print what would be written.")
 @AS_JSON
 @click.pass_context
