@@ -4,7 +4,11 @@ A rise needs its reason in the commit that brings it. `python -m bench.counts` t
 """
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+import psycopg
 import pytest
 
 from bench.core_counts import (
@@ -15,6 +19,8 @@ from bench.core_counts import (
 from bench.counts import of_commands, of_each, of_start
 from bench.drain_counts import asked_of_postgres, of_each_drained
 from bench.request_counts import of_requests
+from tidewheel import Client
+from tidewheel.config import StoreSettings
 from tidewheel.core.queue.access import AuditEntry
 from tidewheel.core.queue.task import NewTask
 from tidewheel.store.postgres import PostgresTransaction
@@ -149,6 +155,45 @@ def test_a_task_is_stored_by_one_round_trip_to_postgresql(postgres_url, monkeypa
 
     asyncio.run(submit())
     assert trips == ["ask"]  # BEGIN, COMMIT and the notice go with it
+
+
+def test_a_task_of_a_blocking_client_is_stored_in_the_thread_that_calls(
+    postgres_url, monkeypatch
+):
+    migrate_store(postgres_url)
+    threads, ask = [], Wire.ask
+
+    def noted(wire, *given, **how):
+        threads.append(threading.get_ident())
+        return ask(wire, *given, **how)
+
+    monkeypatch.setattr(Wire, "ask", noted)
+    with Client(postgres_url) as client:
+        client.queues()  # it is connected
+        del threads[:]
+        assert client.submit(id="a", queue="q", handler="h").created
+        assert not client.submit(id="a", queue="q", handler="h").created
+    assert set(threads) == {threading.get_ident()}
+
+
+def test_an_application_of_many_threads_needs_no_connection_for_each(postgres_url):
+    migrate_store(postgres_url)
+    count, name = 40, "many-threads"
+    ready = threading.Barrier(count)
+
+    def submit(client, number):
+        ready.wait()
+        return client.submit(id=f"t{number}", queue="q", handler="h").created
+
+    with Client(f"{postgres_url}&application_name={name}") as client:
+        client.queues()
+        with ThreadPoolExecutor(count) as pool:
+            answers = list(pool.map(partial(submit, client), range(count)))
+        assert answers == [True] * count
+        with psycopg.connect(postgres_url) as connection:
+            query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
+            (used,) = connection.execute(query, (name,)).fetchone()
+        assert used <= StoreSettings(url=postgres_url).connections_max + 1
 
 
 def test_a_claim_asks_postgresql_no_more_often(postgres_url, names):
