@@ -22,9 +22,12 @@ from bench.request_counts import of_requests
 from tidewheel import Client
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.access import AuditEntry
+from tidewheel.core.queue.requests import Beat, ClaimRequest, HostProcess, NewWorker
+from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.task import NewTask
 from tidewheel.store.postgres import PostgresTransaction
 from tidewheel.store.postgres_wire import Wire
+from tidewheel.store.sqlite import open_sqlite_store
 from tidewheel.wiring.stores import migrate_store, opened_store
 
 # Modules of tidewheel, and all.
@@ -201,6 +204,43 @@ def test_a_claim_asks_postgresql_no_more_often(postgres_url, names):
     assert asked.keys() == ASKED_MAX.keys()
     for queue, statements in asked.items():
         assert len(statements) <= ASKED_MAX[queue], statements
+
+
+CLOCK_MAX = {"submitted": 3, "claimed": 8, "renewed": 3}  # looks, for 100 tasks
+
+
+def test_the_clock_is_asked_once_for_a_statement_and_not_for_each_row(tmp_path):
+    looks, seen, count = [], {}, 100
+
+    def clock():
+        looks.append(1)
+        return 1_800_000_000.0
+
+    settings = StoreSettings(url=f"sqlite:///{tmp_path}/store.db")
+    process = HostProcess(host="host", boot_id="boot", pid=1, started=0.0)
+
+    async def work():
+        store = open_sqlite_store(settings, clock=clock)
+        new = NewWorker(name="w", process=process, queues=("q",), slots=1, capacity=Resources())
+        worker = await store.register_worker(new)
+        del looks[:]
+        tasks = [NewTask(id=f"t{number}", queue="q", handler="h") for number in range(count)]
+        await store.submit(tasks)
+        seen["submitted"] = len(looks)
+        claim = ClaimRequest(queue="q", worker=worker, count=count, lease_seconds=60)
+        claimed = await store.claim(claim)
+        assert len(claimed) == count
+        seen["claimed"] = len(looks) - sum(seen.values())
+        await store.heartbeat(
+            worker, [Beat(task_id=one.id, attempt=one.attempt) for one in claimed]
+        )
+        seen["renewed"] = len(looks) - sum(seen.values())
+        await store.close()
+
+    asyncio.run(work())
+    assert seen.keys() == CLOCK_MAX.keys()
+    for what, most in CLOCK_MAX.items():
+        assert seen[what] <= most, seen
 
 
 def test_the_first_run_of_a_home_syncs_no_more_often_than_it_did():
