@@ -4,7 +4,11 @@ A rise needs its reason in the commit that brings it. `python -m bench.counts` t
 """
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+import psycopg
 import pytest
 
 from bench.core_counts import (
@@ -15,10 +19,15 @@ from bench.core_counts import (
 from bench.counts import of_commands, of_each, of_start
 from bench.drain_counts import asked_of_postgres, of_each_drained
 from bench.request_counts import of_requests
+from tidewheel import Client
+from tidewheel.config import StoreSettings
 from tidewheel.core.queue.access import AuditEntry
+from tidewheel.core.queue.requests import Beat, ClaimRequest, HostProcess, NewWorker
+from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.task import NewTask
 from tidewheel.store.postgres import PostgresTransaction
 from tidewheel.store.postgres_wire import Wire
+from tidewheel.store.sqlite import open_sqlite_store
 from tidewheel.wiring.stores import migrate_store, opened_store
 
 # Modules of tidewheel, and all.
@@ -151,11 +160,87 @@ def test_a_task_is_stored_by_one_round_trip_to_postgresql(postgres_url, monkeypa
     assert trips == ["ask"]  # BEGIN, COMMIT and the notice go with it
 
 
+def test_a_task_of_a_blocking_client_is_stored_in_the_thread_that_calls(
+    postgres_url, monkeypatch
+):
+    migrate_store(postgres_url)
+    threads, ask = [], Wire.ask
+
+    def noted(wire, *given, **how):
+        threads.append(threading.get_ident())
+        return ask(wire, *given, **how)
+
+    monkeypatch.setattr(Wire, "ask", noted)
+    with Client(postgres_url) as client:
+        client.queues()  # it is connected
+        del threads[:]
+        assert client.submit(id="a", queue="q", handler="h").created
+        assert not client.submit(id="a", queue="q", handler="h").created
+    assert set(threads) == {threading.get_ident()}
+
+
+def test_an_application_of_many_threads_needs_no_connection_for_each(postgres_url):
+    migrate_store(postgres_url)
+    count, name = 40, "many-threads"
+    ready = threading.Barrier(count)
+
+    def submit(client, number):
+        ready.wait()
+        return client.submit(id=f"t{number}", queue="q", handler="h").created
+
+    with Client(f"{postgres_url}&application_name={name}") as client:
+        client.queues()
+        with ThreadPoolExecutor(count) as pool:
+            answers = list(pool.map(partial(submit, client), range(count)))
+        assert answers == [True] * count
+        with psycopg.connect(postgres_url) as connection:
+            query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
+            (used,) = connection.execute(query, (name,)).fetchone()
+        assert used <= StoreSettings(url=postgres_url).connections_max + 1
+
+
 def test_a_claim_asks_postgresql_no_more_often(postgres_url, names):
     asked = asyncio.run(asked_of_postgres(postgres_url, names))
     assert asked.keys() == ASKED_MAX.keys()
     for queue, statements in asked.items():
         assert len(statements) <= ASKED_MAX[queue], statements
+
+
+CLOCK_MAX = {"submitted": 3, "claimed": 8, "renewed": 3}  # looks, for 100 tasks
+
+
+def test_the_clock_is_asked_once_for_a_statement_and_not_for_each_row(tmp_path):
+    looks, seen, count = [], {}, 100
+
+    def clock():
+        looks.append(1)
+        return 1_800_000_000.0
+
+    settings = StoreSettings(url=f"sqlite:///{tmp_path}/store.db")
+    process = HostProcess(host="host", boot_id="boot", pid=1, started=0.0)
+
+    async def work():
+        store = open_sqlite_store(settings, clock=clock)
+        new = NewWorker(name="w", process=process, queues=("q",), slots=1, capacity=Resources())
+        worker = await store.register_worker(new)
+        del looks[:]
+        tasks = [NewTask(id=f"t{number}", queue="q", handler="h") for number in range(count)]
+        await store.submit(tasks)
+        seen["submitted"] = len(looks)
+        claim = ClaimRequest(queue="q", worker=worker, count=count, lease_seconds=60)
+        claimed = await store.claim(claim)
+        assert len(claimed) == count
+        seen["claimed"] = len(looks) - sum(seen.values())
+        await store.heartbeat(
+            worker, [Beat(task_id=one.id, attempt=one.attempt) for one in claimed]
+        )
+        seen["renewed"] = len(looks) - sum(seen.values())
+        await store.close()
+
+    asyncio.run(work())
+    assert seen.keys() == CLOCK_MAX.keys()
+    for what, most in CLOCK_MAX.items():
+        assert seen[what] <= most, seen
 
 
 def test_the_first_run_of_a_home_syncs_no_more_often_than_it_did():

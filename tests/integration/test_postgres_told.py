@@ -1,10 +1,14 @@
 """What a script tells PostgreSQL is sent with the end of its transaction, and is part of it."""
 
 import asyncio
+import signal
+import threading
 
 import psycopg
 import pytest
 
+from tests.support.patience import eventually
+from tidewheel import Client
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import StoreBusy
@@ -130,3 +134,29 @@ def test_a_connection_that_has_ended_costs_no_task(store, postgres_url):
         here = f"{ended} AND pid <> pg_backend_pid()"
         connection.execute(here, (connection.info.dbname,))
     assert submitted(store, "b").created
+
+
+def test_a_client_that_is_interrupted_tells_nothing_wrong_of_its_next_task(postgres_url):
+    waiting = """
+    SELECT 1 FROM pg_stat_activity
+     WHERE datname = current_database() AND wait_event_type = 'Lock'
+    """
+    migrate_store(postgres_url)
+    with Client(postgres_url) as client, psycopg.connect(postgres_url) as other:
+        client.submit(id="a", handler="h")
+        other.execute("LOCK TABLE tidewheel.task IN ACCESS EXCLUSIVE MODE")
+
+        def interrupt():
+            with psycopg.connect(postgres_url, autocommit=True) as looking:
+                eventually(lambda: looking.execute(waiting).fetchall(), "the client waits")
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+        interrupting = threading.Thread(target=interrupt)
+        interrupting.start()
+        with pytest.raises(KeyboardInterrupt):
+            client.submit(id="b", handler="h")
+        interrupting.join()
+        other.rollback()
+        assert not client.submit(id="a", handler="h").created
+        assert client.submit(id="c", handler="h").created
+        assert {one.id for one in client.list()} >= {"a", "c"}

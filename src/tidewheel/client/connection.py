@@ -41,6 +41,11 @@ class Connection:
                 self._opened = self._given
         return self._opened
 
+    @property
+    def opened(self) -> Store | None:
+        """Returns the store if it is open already."""
+        return self._opened
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -1,7 +1,8 @@
 """Offers the client to code without asyncio: the same methods, each waiting for its answer.
 
 The asynchronous client does the work in an event loop in a thread of its own, so there is no
-second copy of anything. A blocking client may be used by any number of threads.
+second copy of anything. Where the store can, a single task is stored in the thread that calls.
+A blocking client may be used by any number of threads.
 """
 
 from __future__ import annotations
@@ -10,10 +11,21 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+)
 
-from tidewheel.client.async_client import AsyncClient
+from tidewheel.client.async_client import AsyncClient, new_id
 from tidewheel.client.connection import Where
+from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, new_task
+from tidewheel.core.queue.requests import Submitted
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import BlockingBlocks, BlockingRuns, BlockingWorkflows
@@ -143,7 +155,20 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    submit = _waiting(AsyncClient.submit)
+    def submit(self, queue: str = QUEUE_DEFAULT, **task: Unpack[TaskFields]) -> Submitted:
+        made = new_task(queue, task, new_id)
+        # To wake the client's thread, and that another one, takes as long as to store it.
+        opened = self.asynchronous.opened
+        if opened is not None and (answer := opened.submit_here(made)) is not None:
+            return answer
+
+        async def stored() -> Submitted:
+            return (await self.asynchronous.store.submit([made]))[0]
+
+        return self.run(stored())
+
+    submit.__doc__ = AsyncClient.submit.__doc__
+
     submit_many = _waiting(AsyncClient.submit_many)
     arm = _waiting(AsyncClient.arm)
     amend = _waiting(AsyncClient.amend)

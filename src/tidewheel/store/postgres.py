@@ -45,13 +45,13 @@ from tidewheel.store.postgres_schema import prepare
 from tidewheel.store.postgres_wire import (
     FoundRows,
     LastQuery,
+    NoticeListener,
     QueryLookups,
     Wire,
+    Wires,
     as_given,
-    heard,
     notice,
     settings_query,
-    together,
 )
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
@@ -70,7 +70,6 @@ from tidewheel.store.transaction import (
 )
 
 ARRAYS_OF_SUCCESSES = ("ids", "attempts", "started_ago", "exit_status", "metrics")
-RECONNECT_SECONDS = 1.0
 TELL_OTHERS = "SELECT pg_notify('tidewheel', %(notice)s)"
 TRIES_MAX = 8
 AT_ONCE = "claim_plainly"
@@ -131,10 +130,10 @@ _AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, Conf
 class PostgresTransaction(Transaction):
     """Runs named queries in a transaction, which begins with the first of them.
 
-    ``wire`` returns this thread's connection, ``begin`` the statements that begin one. If it
-    ``writes``, a query of the hot paths is sent together with them. With a ``last`` query it is
-    over with that, in the same round trip; what is asked behind it has a transaction of its
-    own.
+    ``wire`` returns a connection, or a new one if that broke, ``begin`` the statements with
+    which a transaction begins. If it ``writes``, a query of the hot paths is sent together with
+    them. With a ``last`` query it is over with that, in the same round trip; what is asked
+    behind it has a transaction of its own.
     """
 
     readers: ClassVar = {}
@@ -326,8 +325,6 @@ class PostgresStore(DatabaseStore):
         super().__init__(settings.submit, chance, failpoint)
         self._settings = settings
         self._threads = ThreadPoolExecutor(settings.connections_max, "tidewheel-postgres")
-        self._local = threading.local()
-        self._connections: list[psycopg.Connection[Row]] = []
         self._listener: NoticeListener | None = None
         self._lookups = QueryLookups(partial(connect, settings), settings.statement_seconds_max)
         self._is_closed = False
@@ -338,7 +335,8 @@ class PostgresStore(DatabaseStore):
             "lock_timeout": str(int(busy * 1000)),
             "idle_in_transaction_session_timeout": str(int(busy * 1000)),
         }
-        self._hot_settings = settings_query(limits | BY_KEY_ONLY | KEEP_PLANS)
+        self._wires = Wires(partial(connect, settings), limits | BY_KEY_ONLY | KEEP_PLANS)
+        self._is_at_hand = threading.Lock()  # held by a caller whose own thread asks
         self._begin = b"BEGIN; " + settings_query(limits | BY_KEY_ONLY)
         look = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
         self._begin_look = look + settings_query(limits)
@@ -349,9 +347,35 @@ class PostgresStore(DatabaseStore):
     async def submit(
         self, tasks: Sequence[NewTask], *, atomic: bool = True
     ) -> Sequence[Submitted]:
+        if (asked := self._at_once(tasks, atomic=atomic)) is None:
+            return await super().submit(tasks, atomic=atomic)
+        run, conclude = asked
+        answers = await self._in_thread(run)
+        conclude()
+        return answers
+
+    def submit_here(self, task: NewTask) -> Submitted | None:
+        asked = self._at_once([task], atomic=True)
+        # One at a time, so there is no connection for each thread of an application.
+        if asked is None or not self._is_at_hand.acquire(blocking=False):
+            return None
+        run, conclude = asked
+        try:
+            self._require_open()
+            [answer] = run()
+        finally:
+            self._is_at_hand.release()
+        conclude()
+        return answer
+
+    def _at_once(
+        self, tasks: Sequence[NewTask], *, atomic: bool
+    ) -> tuple[Callable[[], Sequence[Submitted]], Callable[[], None]] | None:
+        """Returns what stores a task by one message, and what is to be done after that; None if
+        it takes more than one."""
         # A worker of this process that waits for a task has it with the same transaction.
         if self._standing or not submit_operations.is_stored_by_one_query(tasks):
-            return await super().submit(tasks, atomic=atomic)
+            return None
         store = submit_operations.submission(tasks, self._limits, atomic=atomic)
         effects = Effects()
 
@@ -360,23 +384,23 @@ class PostgresStore(DatabaseStore):
             effects = Effects()
             return store(tx, effects)
 
+        def conclude() -> None:
+            self._failpoint("submit_after_commit")
+            if wake := effects.wake():
+                self.tell_listeners(wake)
+
         # If the id is known already, others look in vain.
         expected = Wake(queues=frozenset((tasks[0].queue,)))
         before = partial(self._failpoint, "submit_before_commit")
         last = LastQuery("insert_tasks", before, expected)
         run = partial(self._transact, script, lambda: effects.wake(), last)  # noqa: PLW0108 - of its last run
-        answers = await self._in_thread(run)
-        self._failpoint("submit_after_commit")
-        if wake := effects.wake():
-            self.tell_listeners(wake)
-        return answers
+        return run, conclude
 
     async def look(self, script: Script[Result]) -> Result:
         return await self._in_thread(partial(self._attempt, script, self._begin_look))
 
     async def look_up(self, script: Script[Result]) -> Result:
-        if self._is_closed:
-            raise StoreUnreachable("the store is closed")
+        self._require_open()
         try:
             return script(OneQueryTransaction())
         except _Question as question:
@@ -388,7 +412,7 @@ class PostgresStore(DatabaseStore):
         return await self.look(script)
 
     def look_now(self, script: Script[Result]) -> Result:
-        # A connection belongs to a thread.
+        # There are no more connections than threads.
         return self._threads.submit(self._attempt, script, self._begin_look).result()
 
     async def forget_places(self, moved: int) -> None:
@@ -398,8 +422,8 @@ class PostgresStore(DatabaseStore):
             await self._in_thread(self._vacuum_ready)
 
     def _vacuum_ready(self) -> None:
-        with contextlib.suppress(psycopg.Error):  # it only saves time
-            self._wire().connection.execute(FORGET_PLACES)
+        with contextlib.suppress(psycopg.Error), self._wires.lent() as wire:  # it saves time
+            wire().connection.execute(FORGET_PLACES)
 
     async def close(self) -> None:
         self._is_closed = True
@@ -407,8 +431,10 @@ class PostgresStore(DatabaseStore):
             await asyncio.to_thread(self._listener.stop)  # it may be at a claim
         await self._lookups.close()
         await asyncio.to_thread(self._threads.shutdown)
-        for connection in self._connections:
-            connection.close()
+        # Whoever was interrupted may have left it held; nobody needs it again.
+        patience = self._settings.statement_seconds_max
+        await asyncio.to_thread(self._is_at_hand.acquire, timeout=patience)
+        self._wires.close()
 
     def offer_reports(self, reports: Sequence[Report]) -> None:
         """Returns None: whoever reports ends locks tasks before runs, a batch its run first."""
@@ -458,9 +484,12 @@ class PostgresStore(DatabaseStore):
             conclude()
 
     async def _in_thread(self, run: Callable[[], Result]) -> Result:
+        self._require_open()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+
+    def _require_open(self) -> None:
         if self._is_closed:
             raise StoreUnreachable("the store is closed")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
 
     def _transact(
         self, script: Script[Result], news: News, last: LastQuery | None = None
@@ -485,9 +514,9 @@ class PostgresStore(DatabaseStore):
         news: News = no_news,
         last: LastQuery | None = None,
     ) -> Result:
-        with translated():
+        with translated(), self._wires.lent() as wire:
             writes = begin is self._begin
-            tx = PostgresTransaction(self._wire, begin, writes=writes, last=last)
+            tx = PostgresTransaction(wire, begin, writes=writes, last=last)
             try:
                 result = script(tx)
                 tx.commit(news())
@@ -495,18 +524,6 @@ class PostgresStore(DatabaseStore):
             except BaseException:
                 tx.roll_back()
                 raise
-
-    def _wire(self) -> Wire:
-        """Returns this thread's connection; makes one if there is none or it broke."""
-        wire: Wire | None = getattr(self._local, "wire", None)
-        if wire is not None and wire.connection.closed:
-            self._local.wire = None
-            self._connections.remove(wire.connection)
-            wire = None
-        if wire is None:
-            wire = self._local.wire = Wire(connect(self._settings), self._hot_settings)
-            self._connections.append(wire.connection)
-        return wire
 
 
 def connect(settings: StoreSettings) -> psycopg.Connection[Row]:
@@ -544,40 +561,6 @@ def translated() -> Iterator[None]:
             f"the database does not answer ({seen}); check that it runs and "
             "that the address is right"
         ) from error
-
-
-class NoticeListener:
-    """Listens, in a thread with a connection of its own, to the notices of other processes."""
-
-    def __init__(
-        self, connect: Callable[[], psycopg.Connection[Row]], tell: Callable[[Wake], None]
-    ) -> None:
-        self._connect, self._tell = connect, tell
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="tidewheel-postgres-listener")
-        self._thread.daemon = True
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            with contextlib.suppress(psycopg.Error):
-                self._listen()
-            self._stopping.wait(RECONNECT_SECONDS)
-
-    def _listen(self) -> None:
-        with self._connect() as connection:
-            connection.execute(b"LISTEN tidewheel")
-            # Whatever was said before this moment was not heard.
-            self._tell(Wake(everything=True))
-            while not self._stopping.is_set():
-                # All that came while the last were being told are told as one.
-                notices = connection.notifies(timeout=0.2, stop_after=1)
-                if wakes := [heard(one.payload) for one in notices]:
-                    self._tell(together(wakes))
 
 
 def open_postgres_store(

@@ -27,6 +27,7 @@ from __future__ import annotations
 import asyncio
 import re
 import select
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -44,6 +45,7 @@ from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.transaction import Row, as_parameter
 
 FEW = 20  # looks, for which no connection is made
+RECONNECT_SECONDS = 1.0  # of a listener
 REST_SECONDS = 1.0  # from one connection that is made, or could not be, to the next
 ASKED_MAX = 100  # looks under way
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that something changed
@@ -217,6 +219,55 @@ class Wire:
                 good.append(result)
             elif failed is None:
                 failed = result
+
+
+class Wires:
+    """Lends connections, each to one user at a time; there are as many as were lent at once."""
+
+    def __init__(
+        self, connect: Callable[[], psycopg.Connection[Row]], settings: Mapping[str, str]
+    ) -> None:
+        """``settings`` are those of a transaction."""
+        self._connect, self._settings = connect, settings_query(settings)
+        self._all: set[Wire] = set()
+        self._free: list[Wire] = []  # the one that was used last is last
+
+    @contextmanager
+    def lent(self) -> Iterator[Callable[[], Wire]]:
+        """Lends a connection for a block. The function returns it; or, if it broke, a new one,
+        since others that nobody uses may have broken as well."""
+        wire: Wire | None = None
+
+        def own() -> Wire:
+            nonlocal wire
+            if wire is None:
+                with suppress(IndexError):
+                    wire = self._free.pop()
+            if wire is not None and wire.connection.closed:
+                self._all.remove(wire)
+                wire = None
+            if wire is None:
+                wire = Wire(self._connect(), self._settings)
+                self._all.add(wire)
+            return wire
+
+        try:
+            yield own
+        except Exception:
+            raise
+        except BaseException:
+            # Whoever is interrupted does not know what the connection has still to answer.
+            if wire is not None:
+                wire.connection.close()
+            raise
+        finally:
+            if wire is not None:
+                self._free.append(wire)
+
+    def close(self) -> None:
+        """Closes all connections, none of which may be lent."""
+        for wire in self._all:
+            wire.connection.close()
 
 
 class QueryLookups:
@@ -473,3 +524,37 @@ def heard(payload: str) -> Wake:
         told = msgspec.json.decode(payload, type=Wake)
     # It was too long to be sent, or is no notice of ours.
     return Wake(everything=True) if told == Wake() else told
+
+
+class NoticeListener:
+    """Listens, in a thread with a connection of its own, to the notices of other processes."""
+
+    def __init__(
+        self, connect: Callable[[], psycopg.Connection[Row]], tell: Callable[[Wake], None]
+    ) -> None:
+        self._connect, self._tell = connect, tell
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tidewheel-postgres-listener")
+        self._thread.daemon = True
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with suppress(psycopg.Error):
+                self._listen()
+            self._stopping.wait(RECONNECT_SECONDS)
+
+    def _listen(self) -> None:
+        with self._connect() as connection:
+            connection.execute(b"LISTEN tidewheel")
+            # Whatever was said before this moment was not heard.
+            self._tell(Wake(everything=True))
+            while not self._stopping.is_set():
+                # All that came while the last were being told are told as one.
+                notices = connection.notifies(timeout=0.2, stop_after=1)
+                if wakes := [heard(one.payload) for one in notices]:
+                    self._tell(together(wakes))

@@ -122,7 +122,9 @@ def connect(
             # would compile most of them anew whenever a value changes: a fifth of a
             # millisecond for a claim, more than to execute it.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-            connection.create_scalar_function("now_seconds", clock, 0)
+            # Within one statement it is the same time: SQLite asks once, not for each row. To
+            # ask takes Python's lock, for which other threads may have to wait.
+            connection.create_scalar_function("now_seconds", clock, 0, deterministic=True)
         except BaseException:
             connection.close()
             raise

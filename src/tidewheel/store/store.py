@@ -225,6 +225,12 @@ class DatabaseStore(ABC):
         script = submit_operations.submission(tasks, self._limits, atomic=atomic)
         return await self._write("submit", script)
 
+    def submit_here(self, task: NewTask) -> Submitted | None:
+        """Stores a task as ``submit`` does, in the thread that calls, which need not wake
+        another one for it. None: that cannot be, nothing was done."""
+        del task
+        return None
+
     async def submit_audited(
         self,
         tasks: Sequence[NewTask],

@@ -311,13 +311,19 @@ AUDIT_BEGIN = "0" * 64  # what stands for the entry before the first of the chai
 def audit_digest(previous: str, entry: AuditEntry) -> str:
     """Returns the digest of an entry: SHA-256, as hexadecimal digits, of a JSON array of the
     digest before it and its fields in their order; the time in seconds with six decimals."""
-    return digest_of_fields(previous, *_sealed(entry))
+    number, at, *said = _sealed(entry)
+    return digest_of_fields(previous, number, sealed_time(at), *said)
+
+
+def sealed_time(at: float) -> str:
+    """Returns a time as it is part of the digest of an entry."""
+    return f"{at:.6f}"
 
 
 def digest_of_fields(  # noqa: PLR0913, PLR0917 - the fields of an entry, in their order
     previous: str,
     number: int,
-    at: float,
+    at: str,
     token: int | None,
     who: str,
     client: str,
@@ -327,7 +333,7 @@ def digest_of_fields(  # noqa: PLR0913, PLR0917 - the fields of an entry, in the
     correlation: str,
 ) -> str:
     """Returns the digest of an entry with these fields."""
-    place = f'{_quoted(previous)},{number},"{at:.6f}",{"null" if token is None else token}'
+    place = f'{_quoted(previous)},{number},"{at}",{"null" if token is None else token}'
     said = f"{_quoted(who)},{_quoted(client)},{_quoted(verb)},{_quoted(target)}"
     line = f"[{place},{said},{status},{_quoted(correlation)}]"
     return hashlib.sha256(line.encode()).hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, overload
@@ -49,6 +49,9 @@ class AllCreated(Sequence[Submitted]):
         if isinstance(which, slice):
             return AllCreated(self.ids[which])
         return Submitted(id=self.ids[which], created=True)
+
+    def __iter__(self) -> Iterator[Submitted]:
+        return (Submitted(id=one, created=True) for one in self.ids)
 
     def __eq__(self, other: object) -> bool:
         """Says whether the other is a sequence of the same answers, of whatever kind."""

@@ -10,7 +10,6 @@ from typing import Any
 from tidewheel.api.tasks import Violation
 from tidewheel.core.queue.access import (
     AUDIT_BEGIN,
-    SEALED_FIELDS,
     AuditEntry,
     Grant,
     KeptAnswer,
@@ -21,6 +20,7 @@ from tidewheel.core.queue.access import (
     audit_break,
     digest_of_fields,
     names_for,
+    sealed_time,
     token_findings,
 )
 from tidewheel.core.queue.people import SESSIONS_MAX, is_own, is_session
@@ -137,17 +137,25 @@ def add_audit(tx: Transaction, entries: Sequence[AuditEntry]) -> AuditEntry:
     """
     [(head, clock)] = tx.pairs("lock_audit_head", _Head, Now)
     at = Instant(round(clock.now, 6))  # what is hashed is what is stored
-    number, digest = head.number, head.sha256
+    number, digest, sealed_at = head.number, head.sha256, sealed_time(at)
     rows: list[dict[str, Any]] = []
     for one in entries:
         number += 1
-        by = one.token, storable(one.who), storable(one.client)
-        said = number, at, *by, one.verb, storable(one.target), one.status, one.correlation
-        digest = digest_of_fields(digest, *said)
-        rows.append(dict(zip(SEALED_FIELDS, said, strict=True)) | {"sha256": digest})
+        row: dict[str, Any] = {
+            "token": one.token,
+            "who": storable(one.who),
+            "client": storable(one.client),
+            "verb": one.verb,
+            "target": storable(one.target),
+            "status": one.status,
+            "correlation": one.correlation,
+        }
+        digest = digest_of_fields(digest, number, sealed_at, **row)
+        row["number"], row["sha256"] = number, digest
+        rows.append(row)
     tx.tell("add_audit", entries=rows, at=at)
     tx.tell("move_audit_head", number=number, sha256=digest)
-    return AuditEntry(**rows[-1])
+    return AuditEntry(at=at, **rows[-1])
 
 
 def audit(

@@ -404,6 +404,10 @@ class RemoteStore(RemoteWrites, RemoteWorkers, RemoteReads, RemoteAccess, Remote
         del claim
         return False
 
+    def submit_here(self, task: NewTask) -> None:
+        """Returns None: a server is asked in an event loop."""
+        del task
+
     def offer_reports(self, reports: Sequence[Report]) -> None:
         """Returns None: the runs of a server are driven by other processes."""
         del reports
