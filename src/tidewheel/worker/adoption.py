@@ -112,9 +112,7 @@ class Adoption:
         if job is None and fate is Fate.NOBODYS:
             return
         self.attempts.take([attempt])
-        standing = self.attempts.machine.standing  # it counts on what this job has now
-        if standing is not None and standing.for_ends and standing.withdraw():
-            self.attempts.machine.standing = None
+        self.attempts.machine.withdraw_for_ends()  # it counts on what this job has now
         if job is None:
             self.jobs.give_back(attempt)
             return

@@ -74,6 +74,11 @@ class Machine:
             ),
         )
 
+    def withdraw_for_ends(self) -> None:
+        """Withdraws a standing claim for ends, whose slots are needed by something else."""
+        if self.standing is not None and self.standing.for_ends and self.standing.withdraw():
+            self.standing = None
+
     @property
     def idle_nodes(self) -> int:
         """Returns how many nodes have nothing running on them."""
@@ -235,12 +240,14 @@ class Attempt:
     messages_stored: int = 0  # by an earlier owner; a runner that adopts says them again
     unacceptable: End | None = None  # the store refused what the job said
     latest_progress: float | None = None  # written by any thread, read by heartbeats
+    started_at: float = -math.inf  # by the local clock, if its job was started here
     # Has the log of a handler sent to a server, from any thread; None: there is no server.
     follow_log: Callable[[Attempt], None] | None = None
 
     # JobReports
     def started(self) -> None:
-        self._events.put(self, Started(self._events.clock.monotonic()))
+        self.started_at = self._events.clock.monotonic()
+        self._events.put(self, Started(self.started_at))
 
     def progress(self, value: float) -> None:
         # One bad number must not cost all leases their heartbeat.
@@ -489,6 +496,8 @@ class AttemptTable:
         self.slots = slots  # that are free
         # Reports of ends bring the next tasks along: then a report waits for a claim under way.
         self.refills = False
+        # A scheduler of this process took the last reports into its batch.
+        self.is_beside_scheduler = False
         self.machine = machine
         self.clock = surroundings.clock
         self.failpoint = surroundings.failpoint

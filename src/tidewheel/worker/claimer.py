@@ -1,9 +1,10 @@
 """Claims tasks as slots and resources allow, and hands each to a job.
 
 A slot is taken from the claim until the store has accepted the attempt's end: a worker never
-holds more leases than it has slots. One call claims at most half of the slots, so that one half
-can be claimed while the other half is reported. The queues behind a pattern share what is free,
-turn by turn.
+holds more leases than it has slots, and what it may claim ahead of them (`jobs.py`:
+where ends may bring the next tasks along, see below, and jobs are short). One call claims at
+most half of that, so that one half can be claimed while the other half is reported. The queues
+behind a pattern share what is free, turn by turn.
 
 A queue behind a pattern is known because the worker was woken for it, or because it was there
 when the store was last asked, which is done once in each poll. It is left out again when a
@@ -170,7 +171,6 @@ class Claimer(Service):
         self._attempts = attempts
         self._machine = attempts.machine
         self._jobs = jobs
-        self._count_max = min(CLAIMED_PER_CALL_MAX, (settings.slots + 1) // 2)
         self._health = jobs.health
         self._unsure = False  # the last claim may have been granted without our knowing
         self._is_full = True  # there was no room for what the last pass may have left
@@ -232,10 +232,24 @@ class Claimer(Service):
             if self._open is not None:
                 self._open.look_anew()
             self.wake()
-        elif self._is_full and self._claimable() > 0:  # else what is free now was given away
+        elif self._is_full and self._claimable(self._refilled_queue) > 0:
+            self.wake()  # else what is free now was given away
+        ahead = self._jobs.ahead
+        if ahead.count and not self._may_refill():
+            self._jobs.claim_none_ahead()
+        elif not self._can_refill():
+            return
+        elif ahead.is_worth_it and not ahead.count and self._may_claim_ahead():
+            self._attempts.slots += ahead.begin()
             self.wake()
-        if self._can_refill():
+        else:
             self._leave_standing_claim()
+
+    def _may_claim_ahead(self) -> bool:
+        """Says whether nobody is harmed by tasks that are leased and not begun: ends are stored
+        with what follows from them, and if this worker dies, others do not wait for a lapse."""
+        is_apt = self._attempts.is_beside_scheduler and not self._settings.tie_jobs
+        return is_apt and not self._stop_asked
 
     def rest_seconds(self) -> float | None:
         if self._health.rest_seconds > 0.0:
@@ -284,7 +298,7 @@ class Claimer(Service):
         claimed = 0
         while queues := opened.turns(pattern):
             for place, queue in enumerate(queues):
-                if (count := self._claimable()) <= 0 or self._stop_asked:
+                if (count := self._claimable(queue)) <= 0 or self._stop_asked:
                     self._is_full = True
                     return claimed
                 share = max(1, self._attempts.slots // (len(queues) - place))
@@ -296,7 +310,7 @@ class Claimer(Service):
     async def _claim_all(self, queue: str) -> int:
         """Claims until a claim comes back short, or nothing is free."""
         claimed = 0
-        while (count := self._claimable()) > 0 and not self._stop_asked:
+        while (count := self._claimable(queue)) > 0 and not self._stop_asked:
             taken, is_short = await self._claim_some(queue, count)
             claimed += taken
             if is_short:
@@ -345,7 +359,7 @@ class Claimer(Service):
 
     def _leave_standing_claim(self) -> None:
         """Leaves a standing claim, if there is room for what it may bring, or will be."""
-        count = self._claimable()
+        count = self._claimable(self._busy_queue)
         for_ends = count <= 0 and self._can_refill()
         is_ready = not (self._unsure or self._stop_asked or self._machine.claiming.locked())
         if self._busy_queue is None or not (count > 0 or for_ends) or not is_ready:
@@ -368,9 +382,13 @@ class Claimer(Service):
 
     def _can_refill(self) -> bool:
         """Says whether each slot that becomes free may be given to the next task at once."""
+        # Fewer are free than none, if jobs were adopted: then none come along.
+        return self._attempts.slots == 0 and self._may_refill()
+
+    def _may_refill(self) -> bool:
+        """Says whether no task is passed over if ends bring the next of the queue."""
         is_well = self._health.text is None and not self._met_exclusive
-        is_full = self._attempts.slots == 0  # fewer, if jobs were adopted: then none come along
-        return self._attempts.refills and is_full and is_well and self._machine.is_untouched
+        return self._attempts.refills and is_well and self._machine.is_untouched
 
     async def _withdraw(self) -> None:
         """Withdraws the machine's standing claim, which may be of another worker, and left with
@@ -402,14 +420,18 @@ class Claimer(Service):
         if not claim.for_ends:  # else the ends still have their slots: see hear_freed
             self._leave_standing_claim()
 
-    def _claimable(self) -> int:
-        """Returns how many tasks to take now; a host in trouble tries one when it is time."""
+    def _claimable(self, queue: str | None) -> int:
+        """Returns how many tasks of a queue to take now; a host in trouble tries one when it is
+        time. Only the queue whose tasks ends bring along has some claimed ahead of slots."""
         if self._machine.nodes <= 0:
             return 0  # somebody has all of them alone
-        health, most = self._health, self._count_max
+        health, ahead = self._health, self._jobs.ahead
+        # As much can be claimed while the other half of what may be leased is reported.
+        most = min(CLAIMED_PER_CALL_MAX, (ahead.leases_max + 1) // 2)
         if health.text is not None:
             most = 1 if health.rest_seconds <= 0.0 else 0
-        return min(self._attempts.slots, most)
+        free = self._attempts.slots
+        return min(free if queue == self._refilled_queue else free - ahead.count, most)
 
     def _request(self, queue: str, count: int) -> requests.ClaimRequest:
         free = self._machine.resources
@@ -442,7 +464,8 @@ class Claimer(Service):
         which = requests.TaskFilter(
             statuses=tuple(sorted(LEASED)), worker=self._attempts.worker
         )
-        count_max = self._settings.slots + self._count_max
+        known = self._settings.slots + self._jobs.ahead.count - self._attempts.slots
+        count_max = known + CLAIMED_PER_CALL_MAX
         held = await self._store.list_tasks(which, requests.KeysetPage(count=count_max))
         worker = self._attempts.worker
         unknown = [

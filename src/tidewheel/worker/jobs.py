@@ -6,6 +6,19 @@ worker's any more, the store is not told, and the attempt is let go at once.
 A full disk is the worker's trouble, not the task's. The task goes back without a failure; the
 worker takes no other until a back-off has passed, and then one, to see whether it can. A worker
 whose launcher is lost ends, as if it had been killed: the next one adopts its jobs.
+
+Claimed ahead
+-------------
+A worker beside the scheduler of a run spends as much on the bookkeeping of a short job (report,
+step, claim, commit) as on the job, and a slot waits for that commit before its next job starts.
+While jobs are short, such a worker leases some tasks more than it has slots. A slot that is
+free begins the next of them at once, and the reporter holds ends back until there are several,
+as long as others wait to be begun: one report, step, claim and commit then serve them all.
+
+Nobody is harmed by that for long: what was not begun within ``WAIT_SECONDS_MAX`` is given back,
+so that others may take it, and nothing is claimed ahead until jobs are seen to be short again.
+A task that waits here has a lease as any other, which is renewed, lost, cancelled and adopted
+like that of a running job; it has no process and no folder.
 """
 
 from __future__ import annotations
@@ -18,6 +31,7 @@ from functools import partial
 from tidewheel.core.queue.requests import End, Ending
 from tidewheel.core.queue.values import may_have_files
 from tidewheel.errors import LauncherLost, RunnerUnable, Unavailable
+from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Job, PreparedJob, PromptRunner, Runner
 from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup, Wakeup
 from tidewheel.worker.attempts import (
@@ -81,6 +95,83 @@ class HostHealth:
         return max(0.0, self._retry_at - self._clock.monotonic())
 
 
+AHEAD_PER_SLOT = 2
+SHORT_SECONDS = 0.05  # of a job: so what is claimed ahead waits for some twice as long
+SHORT_ENDS_PER_SLOT = 2  # in a row, before anything is claimed ahead
+WAIT_SECONDS_MAX = 0.25
+
+
+class ClaimedAhead:
+    """Holds attempts that wait for a slot of their worker, in the order of their claims; it is
+    used from the worker's event loop alone."""
+
+    def __init__(self, slots: int, clock: Clock, give_back: Callable[[], None]) -> None:
+        self.slots = slots  # how many jobs run at once
+        self.count = 0  # how many tasks may be leased beyond the slots
+        self.leases_max = slots
+        self.is_worth_it = False  # the last jobs were short
+        self._short_ends = 0
+        self._clock = clock
+        self._give_back = give_back
+        self.waiting: dict[Attempt, float] = {}  # since when, by the local clock
+        self._is_watched = False
+
+    def hear_end(self, attempt: Attempt) -> None:
+        """Notes whether a job was short. Only those count that would be adopted, or given back,
+        if this worker died: a lease that runs out costs its task a lapse."""
+        task = attempt.task
+        seconds = self._clock.monotonic() - attempt.started_at
+        is_short = task.command is not None and not task.fence_kill and seconds < SHORT_SECONDS
+        self._short_ends = self._short_ends + 1 if is_short else 0
+        self.is_worth_it = self._short_ends >= SHORT_ENDS_PER_SLOT * self.slots
+
+    def begin(self) -> int:
+        """Allows tasks to be claimed ahead; returns how many."""
+        self.count = AHEAD_PER_SLOT * self.slots
+        self.leases_max = self.slots + self.count
+        return self.count
+
+    def end(self) -> int:
+        """Allows none; returns how many were allowed."""
+        count, self.count = self.count, 0
+        self.leases_max = self.slots
+        return count
+
+    def add(self, attempt: Attempt) -> None:
+        self.waiting[attempt] = self._clock.monotonic()
+        if not self._is_watched:
+            self._is_watched = True
+            self._clock.call_later(WAIT_SECONDS_MAX, self._look)
+
+    def take(self) -> Attempt:
+        """Takes out the one that was claimed first."""
+        attempt = next(iter(self.waiting))
+        del self.waiting[attempt]
+        return attempt
+
+    def take_all(self) -> list[Attempt]:
+        waiting = list(self.waiting)
+        self.waiting.clear()
+        return waiting
+
+    def remove(self, attempt: Attempt) -> bool:
+        """Takes out this one; says whether it was here."""
+        return self.waiting.pop(attempt, None) is not None
+
+    def _look(self) -> None:
+        """Gives back what waits, if that is for too long."""
+        self._is_watched = bool(self.waiting)
+        if not self.waiting:
+            return
+        since = next(iter(self.waiting.values()))
+        rest = since + WAIT_SECONDS_MAX - self._clock.monotonic()
+        if rest > 0.0:
+            self._clock.call_later(rest, self._look)
+        else:
+            self._is_watched = False
+            self._give_back()
+
+
 START_FAILED = "start"
 RUNNER_FAILED = "runner"
 NEVER_STARTED = End(ending=Ending.YIELDED)
@@ -109,13 +200,22 @@ class Jobs:
         self._clock, self._failpoint = attempts.clock, attempts.failpoint
         self._tell = tell
         self._live: dict[AttemptKey, Attempt] = {}
+        self.ahead = ClaimedAhead(attempts.slots, attempts.clock, self.give_back_waiting)
+        self._is_filling = False
 
     def __len__(self) -> int:
         return len(self._live)
 
     def begin(self, attempt: Attempt) -> None:
-        """Starts a job, unless it already has a reason to be stopped."""
+        """Starts a job as soon as a slot is free, unless it has a reason to be stopped."""
         self._live[attempt.key] = attempt
+        begun = len(self._live) - len(self.ahead.waiting)  # with this one
+        if attempt.reason is None and begun > self.ahead.slots:
+            self.ahead.add(attempt)
+        else:
+            self._start(attempt)
+
+    def _start(self, attempt: Attempt) -> None:
         task = attempt.task
         if self._logs is not None:
             attempt.follow_log = self._follow_handler
@@ -133,6 +233,31 @@ class Jobs:
         self._live[attempt.key] = attempt
         self._follow_logs(attempt, adopted=True)
         self._group.add(self._watch(attempt, job))
+
+    def _fill_slots(self) -> None:
+        """Starts jobs that were claimed ahead, in the slots that are free now."""
+        if self._is_filling:  # one that could not be started has ended in the loop below
+            return
+        self._is_filling = True
+        ahead = self.ahead
+        while ahead.waiting and len(self._live) - len(ahead.waiting) < ahead.slots:
+            attempt = ahead.take()
+            if self._clock.monotonic() - attempt.confirmed_at > attempt.task.lease_seconds:
+                attempt.reason = StopReason.YIELD  # too late: it goes back without a start
+            self._start(attempt)
+        self._is_filling = False
+
+    def give_back_waiting(self) -> None:
+        """Gives back what was claimed ahead and not begun, and has no more claimed ahead."""
+        self._attempts.machine.withdraw_for_ends()  # or the same would come again
+        self.claim_none_ahead()
+        for attempt in self.ahead.take_all():
+            self._over(attempt, NEVER_STARTED)
+
+    def claim_none_ahead(self) -> None:
+        """Has no more tasks claimed ahead, until that is worth it again."""
+        if self.ahead.count:
+            self._attempts.slots -= self.ahead.end()
 
     def give_back(self, attempt: Attempt) -> None:
         """Gives back an adopted attempt whose job was never started."""
@@ -156,6 +281,8 @@ class Jobs:
         self._tell("job.stopping", task=attempt.task.id, reason=reason.value, **facts)
         if attempt.job is not None:
             self._group.add(self._stop_job(attempt, attempt.job))
+        elif self.ahead.remove(attempt):
+            self._over(attempt, NEVER_STARTED)
 
     def stop_by_key(self, key: AttemptKey, reason: StopReason) -> None:
         """Stops a job, if it is here, with the grace that its task asks for."""
@@ -224,6 +351,7 @@ class Jobs:
             self._group.add(_end_worker(unable))
             return
         self.health.hear(str(unable))
+        self.give_back_waiting()
         self._over(attempt, NEVER_STARTED)
 
     def _not_started(self, attempt: Attempt, description: str) -> None:
@@ -270,6 +398,9 @@ class Jobs:
         else:
             attempt.spoke_last = True
             self._attempts.let_go([attempt])
+        self.ahead.hear_end(attempt)
+        if self.ahead.waiting:
+            self._fill_slots()
 
     async def _record_files(self, attempt: Attempt, end: End) -> None:
         """Records the files that a job returns, apart from all others: they may be large."""

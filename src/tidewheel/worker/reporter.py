@@ -41,6 +41,7 @@ from tidewheel.worker.jobs import Jobs
 REPORTS_PER_CALL_MAX = 1_000
 MESSAGES_PER_REPORT_MAX = 1_000
 USAGE_PER_REPORT_MAX = 1_000
+END_HELD_SECONDS = 0.02  # a commit less for each that comes meanwhile, if others wait to begin
 START_HELD_SECONDS = 0.03  # two commits less for each shorter job; no person sees that
 
 # The attempt is over for the store: it ended before, was superseded, or is gone.
@@ -55,15 +56,17 @@ class _Draft:
     messages: list[Spoken] = field(default_factory=list)
     usage: list[UsageSample] = field(default_factory=list)
     end: End | None = None
+    ended_at: float = -math.inf  # by the local clock
     confirms: list[Confirm] = field(default_factory=list)  # by calls of the job
 
-    def due_at(self) -> float:
-        """Returns when to report this: at once, unless it is a start that nobody awaits."""
-        if self.started_at is None or self.confirms:
+    def due_at(self, *, are_ends_held: bool) -> float:
+        """Returns when to report this: at once, unless it is a start that nobody awaits, or an
+        end while ends are held."""
+        if self.messages or self.usage or self.confirms:
             return -math.inf
-        if self.messages or self.usage or self.end is not None:
-            return -math.inf
-        return self.started_at + START_HELD_SECONDS
+        if self.end is not None:
+            return self.ended_at + END_HELD_SECONDS if are_ends_held else -math.inf
+        return -math.inf if self.started_at is None else self.started_at + START_HELD_SECONDS
 
 
 def _numbered(attempt: Attempt, draft: _Draft) -> tuple[JobMessage, ...]:
@@ -104,7 +107,9 @@ class Reporter(Service):
     def rest_seconds(self) -> float | None:
         if self._events.said:
             return 0.0
-        due_at = min((draft.due_at() for draft in self._drafts.values()), default=None)
+        is_held = bool(self._jobs.ahead.waiting) and self._are_ends_held()
+        dues = (draft.due_at(are_ends_held=is_held) for draft in self._drafts.values())
+        due_at = min(dues, default=None)
         return None if due_at is None else max(0.0, due_at - self._clock.monotonic())
 
     async def run(self) -> None:
@@ -120,6 +125,12 @@ class Reporter(Service):
                     *(c for d in self._drafts.values() for c in d.confirms),
                 ]
             )
+
+    def _are_ends_held(self) -> bool:
+        """Says whether ends wait for others: while more tasks wait to be begun than have ended,
+        no slot is idle meanwhile."""
+        ended = sum(draft.end is not None for draft in self._drafts.values())
+        return ended < len(self._jobs.ahead.waiting)
 
     async def run_once(self) -> Sequence[ServiceReport]:
         if not self._batch:
@@ -149,7 +160,8 @@ class Reporter(Service):
         # Not if somebody wanted one of them to end: what that means is for the store to say.
         if is_of_run and all(attempt.reason is None for attempt, _ in batch):
             offered = self._store.offer_reports(reports)
-            if offered is not None and await offered:
+            self._attempts.is_beside_scheduler = offered is not None and await offered
+            if self._attempts.is_beside_scheduler:
                 return [_accepted(one) for one in reports]
         return await self._store.report(reports)
 
@@ -172,6 +184,7 @@ class Reporter(Service):
             match said:
                 case End():
                     draft.end = said if attempt.unacceptable is None else attempt.unacceptable
+                    draft.ended_at = self._clock.monotonic()
                     attempt.spoke_last = True
                 case Started():
                     draft.started_at = said.at
@@ -184,12 +197,11 @@ class Reporter(Service):
         """Makes at most one report of each attempt, from the drafts that are due."""
         reports, now = [], self._clock.monotonic()
         due, lost = [], []
+        is_held = bool(self._jobs.ahead.waiting) and self._are_ends_held()
         for attempt, draft in self._drafts.items():
-            if draft.end is not None:
-                due.append(attempt)
-            elif attempt.spoke_last:
+            if attempt.spoke_last and draft.end is None:
                 lost.append(attempt)
-            elif draft.due_at() <= now:
+            elif draft.due_at(are_ends_held=is_held) <= now:
                 due.append(attempt)
         for attempt in lost:
             # Its lease is lost, so there is nobody to tell.

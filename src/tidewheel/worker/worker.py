@@ -410,6 +410,7 @@ class Worker(Service):
         flush_seconds = min(max(FLUSH_SECONDS_MIN, grace_seconds / 4), FLUSH_SECONDS_MAX)
         grace_seconds = max(0.0, grace_seconds - flush_seconds)
         runtime.claimer.ask_stop()
+        runtime.jobs.give_back_waiting()
         if self._leaves():
             await self._leave(runtime, claiming, flush_seconds)
             return
