@@ -353,6 +353,7 @@ def found_one(found: Sequence[Record], kind: str, name: str) -> Record:
 _UNSPEAKABLE = pattern("[\0\ud800-\udfff]")
 NUL_IN_JSON = "\\u0000"
 AS_THEY_ARE = frozenset({int, float, bool, bytes, type(None)})  # every database takes these
+_TEXT = {str}
 _encoder = msgspec.json.Encoder()
 
 
@@ -375,6 +376,19 @@ def as_parameter(value: object) -> object:
     if NUL_IN_JSON in text:
         text = _encoder.encode(_findable_rows(value)).decode()
     return text
+
+
+def as_parameters(values: Sequence[object]) -> Sequence[object]:
+    """Returns the values of a column as `as_parameter` does, in one look where it would change
+    none of them."""
+    kinds = set(map(type, values))
+    if kinds <= AS_THEY_ARE:
+        return values
+    if kinds == _TEXT:
+        together = "".join(cast("Sequence[str]", values))
+        if together.isascii() and "\0" not in together:
+            return values
+    return list(map(as_parameter, values))
 
 
 def _findable_rows(value: object) -> object:
