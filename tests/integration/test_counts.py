@@ -43,6 +43,10 @@ START_MAX = {"syncs": 17, "statements": 310}
 # What a submit_many of 1,000 tasks costs; calls are those for one of them.
 SUBMISSION_MAX = {"syncs": 1.4, "statements": 6, "calls": 1.2}
 SUBMISSION_TO_POSTGRES_MAX = {"waits": 6, "statements": 4, "calls": 1.2}
+# What a simulated task costs in cycles of 10 and of 1,000. The latter wait for room in their
+# queue, are shown as queued, and are written into the pool and out of it.
+NARROW_MAX = {"calls": 83}
+WIDE_MAX = {"calls": 96}
 TRIES = 3  # what renews a lease or looks around meanwhile counts, too: the least counts
 
 
@@ -61,6 +65,8 @@ def test_commands_load_no_more_modules_than_they_did():
         ("fans", FAN_MAX),
         ("jobs", JOB_MAX),
         ("submissions", SUBMISSION_MAX),
+        ("narrow", NARROW_MAX),
+        ("wide", WIDE_MAX),
     ],
 )
 def test_a_task_costs_no_more_commits_statements_calls_files_and_processes(unit, most):
