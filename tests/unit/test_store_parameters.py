@@ -4,7 +4,7 @@ from enum import IntEnum
 
 import pytest
 
-from tidewheel.store.transaction import as_parameter, as_parameters
+from tidewheel.store.transaction import as_columns, as_parameter
 
 
 class Stage(IntEnum):
@@ -27,9 +27,15 @@ class Stage(IntEnum):
     ],
 )
 def test_a_column_is_given_as_each_of_its_values_would_be(column):
-    assert list(as_parameters(column)) == [as_parameter(value) for value in column]
+    rows = [{"a": value, "b": 1} for value in column]
+    wanted = [as_parameter(value) for value in column]
+    assert [*map(list, as_columns(rows, ("a", "b"), {}))] == [wanted, [1] * len(column)]
+    for value in column:
+        [same] = as_columns([{}], ("a",), {"a": value})
+        assert list(same) == [as_parameter(value)]
 
 
 def test_what_no_database_can_hold_is_in_no_column():
-    given = as_parameters(["plain", "nul \0", "half \ud800"])
-    assert given == ["plain", "nul \x1a", "half \x1a"]
+    rows = [{"name": name} for name in ("plain", "nul \0", "half \ud800")]
+    [given] = as_columns(rows, ("name",), {})
+    assert list(given) == ["plain", "nul \x1a", "half \x1a"]

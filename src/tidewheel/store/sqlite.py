@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import repeat, zip_longest
+from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,8 +55,8 @@ from tidewheel.store.transaction import (
     Script,
     Success,
     Transaction,
+    as_columns,
     as_parameter,
-    as_parameters,
     no_news,
 )
 
@@ -114,12 +114,7 @@ class SqliteTransaction(Transaction):
         # SQLite needs for the row.
         if rows:
             text = self._queries[query]
-            columns = [
-                repeat(as_parameter(same[one]), len(rows))
-                if one in same
-                else as_parameters([row[one] for row in rows])
-                for one in parameter_names(text)
-            ]
+            columns = as_columns(rows, parameter_names(text), same)
             self.connection.executemany(text, zip(*columns, strict=True))
 
     def columns(self) -> list[str]:

@@ -378,17 +378,22 @@ def as_parameter(value: object) -> object:
     return text
 
 
-def as_parameters(values: Sequence[object]) -> Sequence[object]:
-    """Returns the values of a column as `as_parameter` does, in one look where it would change
-    none of them."""
-    kinds = set(map(type, values))
-    if kinds <= AS_THEY_ARE:
-        return values
-    if kinds == _TEXT:
-        together = "".join(cast("Sequence[str]", values))
-        if together.isascii() and "\0" not in together:
-            return values
-    return list(map(as_parameter, values))
+def as_columns(
+    rows: Sequence[Mapping[str, object]], names: Sequence[str], same: Mapping[str, object]
+) -> list[Iterable[object]]:
+    """Returns the columns of rows, with values as `as_parameter` has them: in one look for each
+    column in which it would change none. ``same`` has those that are the same in all rows."""
+    columns: list[Iterable[object]] = []
+    for name in names:
+        is_same = name in same
+        values = [same[name]] * len(rows) if is_same else [*map(itemgetter(name), rows)]
+        kinds = set(map(type, values))
+        is_plain = kinds <= AS_THEY_ARE
+        if kinds == _TEXT:
+            together = "".join(cast("list[str]", values))
+            is_plain = together.isascii() and "\0" not in together
+        columns.append(values if is_plain else map(as_parameter, values))
+    return columns
 
 
 def _findable_rows(value: object) -> object:
