@@ -5,7 +5,9 @@ with a handler that does nothing, in one process on SQLite. A job is such a task
 a fan has four of them at once.
 A submission is a `submit_many` of 1,000 tasks, each with a spec of its own, on SQLite or
 PostgreSQL; its calls are those of one task. Counted are 60 of them less 20 of them, so what it
-takes to begin is left out. Modules are those that are loaded when a command has ended.
+takes to begin is left out. Fifty simulated tasks are five cycles of ten tasks (narrow) or a
+twentieth of a cycle of 1,000 (wide), most of which are spawned by one batch and end in another;
+calls are those of one of them. Modules are those that are loaded when a command has ended.
 
     python -m bench.counts
 """
@@ -29,6 +31,7 @@ import psycopg
 
 import tidewheel
 from bench.goals import Verdict, judged
+from bench.scheduler import shapes
 
 SOURCE = str(Path(tidewheel.__file__).parent) + os.sep
 FEW, MANY = 20, 60
@@ -48,6 +51,8 @@ POSTGRES = {
 }
 STORE = "COUNTED_STORE"  # the variable that names the store of submissions
 TASKS = 1_000  # of a submission
+FIFTY = 50  # simulated tasks
+WIDE = 1_000  # tasks of a cycle: as many as there are steps in a batch
 FLOW = """\
 [scheduling]
     cycling mode = integer
@@ -153,6 +158,11 @@ def starts(folder: Path, _: int) -> dict[str, float]:
     return {name: counts[name] for name in ("syncs", "statements")}
 
 
+def simulated(folder: Path, _: int) -> dict[str, float]:
+    """Returns what ``tidewheel run`` of simulated tasks takes, in this process."""
+    return {"calls": _run(folder, "--mode", "simulation")["calls"] / FIFTY}
+
+
 def _run(folder: Path, *options: str) -> Counter[str]:
     from tidewheel.cli.main import run
 
@@ -198,6 +208,8 @@ CHILDREN = {
     "fans": fans,
     "starts": starts,
     "submissions": submissions,
+    "narrow": simulated,
+    "wide": simulated,
 }
 
 
@@ -211,13 +223,25 @@ def _in_child(unit: str, count: int, store: str | None) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="counts-") as name:
         folder = Path(name)
         (folder / "flow").mkdir()
-        text = FAN.format(last=count) if unit == "fans" else FLOW.format(cycles=count)
-        (folder / "flow" / "flow.cylc").write_text(text)
+        (folder / "flow" / "flow.cylc").write_text(_flow(unit, count))
         asked = [sys.executable, "-m", "bench.counts", unit, name, str(count)]
         given = _environment(folder) | ({STORE: store} if store else {})
         subprocess.run(asked, env=given, check=True, stdout=subprocess.DEVNULL)
         counts: dict[str, float] = json.loads((folder / "counts").read_text())
         return counts
+
+
+def _flow(unit: str, count: int) -> str:
+    """Returns the definition of which so many units are run."""
+    match unit:
+        case "fans":
+            return FAN.format(last=count)
+        case "narrow":
+            return shapes.cycles(count * FIFTY // shapes.CYCLE).flow()
+        case "wide":
+            return shapes.cycles(count * FIFTY // WIDE, width=WIDE).flow()
+        case _:
+            return FLOW.format(cycles=count)
 
 
 def modules(*words: str, within: Path) -> tuple[int, int]:
@@ -257,7 +281,8 @@ def _environment(folder: Path) -> dict[str, str]:
 def main() -> None:
     for what, (own, every) in of_commands().items():
         print(f"modules of `tidewheel {what}`: {own} of {every}")
-    units = {unit: of_each(unit) for unit in ("hops", "jobs", "fans", "submissions")}
+    named = ("hops", "jobs", "fans", "submissions", "narrow", "wide")
+    units = {unit: of_each(unit) for unit in named}
     for unit, counts in units.items():
         print(f"{unit}: {_told(counts)}")
     goals = {"chain syncs": "hops", "live chain syncs": "jobs", "live fan syncs": "fans"}

@@ -42,7 +42,7 @@ MODULES_MAX = {
 }
 # What each further task of a chain costs; a fraction of a turn may be a renewed lease, one of a
 # statement the look for what other processes wrote, each 50 ms.
-HOP_MAX = {"syncs": 1.2, "statements": 23.5, "calls": 490}
+HOP_MAX = {"syncs": 1.2, "statements": 23.5, "calls": 470}
 # A job of many, four of which run at once: how many end together is up to the machine.
 FAN_MAX = {"syncs": 0.7, "statements": 13}
 JOB_MAX = {"processes": 1, "folders": 8, "files": 3, "links": 1, "syncs": 3.5}
@@ -52,6 +52,10 @@ START_MAX = {"syncs": 17, "statements": 310}
 # What a submit_many of 1,000 tasks costs; calls are those for one of them.
 SUBMISSION_MAX = {"syncs": 1.4, "statements": 6, "calls": 1.2}
 SUBMISSION_TO_POSTGRES_MAX = {"waits": 6, "statements": 4, "calls": 1.2}
+# What a simulated task costs in cycles of 10 and of 1,000. The latter wait for room in their
+# queue, are shown as queued, and are written into the pool and out of it.
+NARROW_MAX = {"calls": 83}
+WIDE_MAX = {"calls": 96}
 TRIES = 3  # what renews a lease or looks around meanwhile counts, too: the least counts
 
 
@@ -70,6 +74,8 @@ def test_commands_load_no_more_modules_than_they_did():
         ("fans", FAN_MAX),
         ("jobs", JOB_MAX),
         ("submissions", SUBMISSION_MAX),
+        ("narrow", NARROW_MAX),
+        ("wide", WIDE_MAX),
     ],
 )
 def test_a_task_costs_no_more_commits_statements_calls_files_and_processes(unit, most):

@@ -111,6 +111,10 @@ _Memory = _named(
 _Chain, _Absolute, _Stored = _named(PutChain), _named(PutAbsolute), _named(ForgetStored)
 
 
+def _task_body(row: PooledTaskRow) -> bytes:
+    return _encode(_Task(*row[:-1]))
+
+
 def _memory_body(memory: PutMemory) -> bytes:
     return b'{"key":%b%b' % (_encode(memory[0]), _behind_key(memory[1:]))
 
@@ -200,7 +204,7 @@ class _Kind(NamedTuple):
 _KINDS: dict[type, _Kind] = {
     PutTask: _Kind(
         "task",
-        lambda change: _encode(_Task(*change.row[:-1])),
+        lambda change: _task_body(change.row),
         lambda body: PutTask(_read_task(body)),
     ),
     DropTask: _Kind(
@@ -284,21 +288,17 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
             log.append(f'["forget",{body}]')
             rows.memory[change[0][0]] = _memory_record(change[0], body, forgotten=True)
             continue
+        if type(change) is PutTask:
+            (row,) = change
+            body = _task_body(row).decode()
+            log.append(f'["task",{body}]')
+            rows.pool[row[:2]] = _task_record(row, body)
+            continue
         kind = _KINDS[type(change)]
         body = kind.body(change).decode()
         log.append(f'["{kind.name}",{body}]')
-        if type(change) is PutTask:
-            row = change.row
-            rows.pool[row.point, row.name] = {
-                "point": row.point,
-                "name": row.name,
-                "stage": int(row.stage),
-                "submit": row.submit,
-                "flows": _flows_text(row.flows),
-                "body": body,
-            }
-        elif type(change) is DropTask:
-            rows.pool[change.key] = None
+        if type(change) is DropTask:
+            rows.pool[change[0]] = None
         elif type(change) is ForgetStored:
             _forget(rows, change)
         else:
@@ -313,6 +313,18 @@ def _forget(rows: ChangedRows, change: ForgetStored) -> None:
         if (known := rows.memory.get((point, name))) is not None:
             known["forgotten"] = True
     rows.forgotten += [{"point": point, "name": name} for name in names]
+
+
+def _task_record(row: PooledTaskRow, body: str) -> Record:
+    point, name, flows, stage, *_ = row
+    return {
+        "point": point,
+        "name": name,
+        "stage": int(stage),
+        "submit": row.submit,
+        "flows": _flows_text(flows),
+        "body": body,
+    }
 
 
 def _memory_record(memory: PutMemory, body: str, *, forgotten: bool) -> Record:

@@ -353,6 +353,7 @@ def found_one(found: Sequence[Record], kind: str, name: str) -> Record:
 _UNSPEAKABLE = pattern("[\0\ud800-\udfff]")
 NUL_IN_JSON = "\\u0000"
 AS_THEY_ARE = frozenset({int, float, bool, bytes, type(None)})  # every database takes these
+_TEXT = {str}
 _encoder = msgspec.json.Encoder()
 
 
@@ -375,6 +376,24 @@ def as_parameter(value: object) -> object:
     if NUL_IN_JSON in text:
         text = _encoder.encode(_findable_rows(value)).decode()
     return text
+
+
+def as_columns(
+    rows: Sequence[Mapping[str, object]], names: Sequence[str], same: Mapping[str, object]
+) -> list[Iterable[object]]:
+    """Returns the columns of rows, with values as `as_parameter` has them: in one look for each
+    column in which it would change none. ``same`` has those that are the same in all rows."""
+    columns: list[Iterable[object]] = []
+    for name in names:
+        is_same = name in same
+        values = [same[name]] * len(rows) if is_same else [*map(itemgetter(name), rows)]
+        kinds = set(map(type, values))
+        is_plain = kinds <= AS_THEY_ARE
+        if kinds == _TEXT:
+            together = "".join(cast("list[str]", values))
+            is_plain = together.isascii() and "\0" not in together
+        columns.append(values if is_plain else map(as_parameter, values))
+    return columns
 
 
 def _findable_rows(value: object) -> object:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from tidewheel.core.queue.requests import HostProcess
 
-GARBAGE_THRESHOLD = 50_000  # objects that came and stayed; by default 700
+# Objects that came and stayed; by default 700. More than a batch of a run holds until it is
+# written: else the collector would search each one, with all that it has in the pool.
+GARBAGE_THRESHOLD = 150_000
 # So often only what is new is searched, before all that stayed since the last such search is;
 # by default 10, which for a large run is half a million objects in a tenth of a second.
 SEARCHES_OF_THE_NEW = 50
