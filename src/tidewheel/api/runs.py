@@ -204,7 +204,8 @@ class LostTask(TypedDict):
 
 
 class RunDocument(OfRun):
-    """Describes a run with its progress point by point, and what a person should know."""
+    """Describes a run: its progress point by point, its active, held and lost tasks, and the
+    tasks that keep it from continuing."""
 
     run: RunWithOptions
     waits: list[RunReason]

@@ -171,7 +171,7 @@ export type LostTask = {
   chain: string;
 };
 
-/** Describes a run with its progress point by point, and what a person should know. */
+/** Describes a run: its progress point by point, its active, held and lost tasks, and the tasks that keep it from continuing. */
 export type RunDocument = {
   stages?: boolean;
   run: RunWithOptions;
