@@ -164,7 +164,7 @@ export type ActiveTask = {
   worker: string | null;
 };
 
-/** Describes a task that will not run, with the chain of what was lost. */
+/** Describes a task that will not run; `chain` says which failure is the cause. */
 export type LostTask = {
   id: string;
   flow: number;
@@ -484,7 +484,7 @@ export type TaskProgress = {
   outputs: Record<string, string>;
 };
 
-/** Says which tasks have reached a state, as other workflows ask; `reason`: why no task was read. */
+/** Says which tasks have reached a state, for xtriggers of other workflows; `reason`: why no task was read. */
 export type WorkflowProgress = {
   run: string;
   reason: string;
