@@ -123,7 +123,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reload:
-    """Continue with another definition: one that is stored, or what the run's folder has now."""
+    """Use another definition: one that is stored, or what the run's folder has now."""
 
     verb: ClassVar[str] = "reload"
     definition: str = ""  # "": read the run's folder again, where the scheduler can
