@@ -116,7 +116,7 @@ class JobMessage(TypedDict):
 
 
 class SubmissionOfTask(TypedDict):
-    """Describes a submission with its attempts, messages and the values that it handed on."""
+    """Describes a submission with its attempts, messages and the values that it returned."""
 
     submit: int
     task: str
@@ -156,7 +156,7 @@ TaskFacts = TypedDict(
 
 
 class NestedRun(TypedDict):
-    """Describes the run of another workflow that a submission of a task is."""
+    """Describes the run of another workflow that a task started instead of a job."""
 
     submit: int
     run: str
