@@ -114,10 +114,10 @@ def test_the_table_filters_by_what_the_address_says_and_acts_on_many(site, tide,
     expect(rows).to_have_count(2)
     page.get_by_label("Tick all that are shown").check()
     page.get_by_role("group", name="Actions on ticked tasks").get_by_role(
-        "button", name="Hold"
+        "button", name="Trigger"
     ).click()
-    dialog = page.get_by_role("dialog", name="Hold 2 tasks")
-    expect(dialog.get_by_role("button", name="Hold 2 tasks")).to_be_enabled()
+    dialog = page.get_by_role("dialog", name="Trigger 2 tasks")
+    expect(dialog.get_by_role("button", name="Trigger 2 tasks")).to_be_enabled()
     dialog.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
 
