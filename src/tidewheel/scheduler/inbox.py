@@ -344,8 +344,9 @@ def _refuse_other_lists(pool: TaskPool, keys: Sequence[Key], given: Sequence[str
             if not isinstance(value, list) or len(value) != size:
                 id_, word = pool.plan.name_of((point, name)), pool.plan.word_of((point, name))
                 mapped = ", ".join(tasks.templates)
+                elements = "1 element" if size == 1 else f"{size} elements"
                 raise Refused(
-                    f"{id_} has returned {size} elements of {over.value} for {mapped}: set a "
+                    f"{id_} has returned {elements} of {over.value} for {mapped}: set a "
                     f"list of this length, or run {id_} in a new flow (trigger {word} --reflow)"
                 )
 

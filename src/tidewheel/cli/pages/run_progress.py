@@ -297,7 +297,8 @@ class RunPage:
         for lost, chain in list(self._lost.items())[:LOST_MAX]:
             self._note(f"warning: {chain or lost}")
         if len(self._lost) > LOST_MAX:
-            self._note(f"warning: {len(self._lost) - LOST_MAX} more tasks will not run")
+            more = plural(len(self._lost) - LOST_MAX, "more task")
+            self._note(f"warning: {more} will not run")
         for line in left_running(self._run.name, self._pool, end.status):
             self._note(line)
         self._show_advice(end)

@@ -369,7 +369,7 @@ class NeedsStore(Refused):
     def __init__(self, operation: str) -> None:
         self.operation = operation
         super().__init__(
-            f"{operation.replace('_', ' ')} is not possible through a server; give the store "
+            f"this cannot be done through a server (operation {operation}); give the store "
             "itself: --store postgresql://…, or on the machine of the server: "
             "--store sqlite:///PATH"
         )
