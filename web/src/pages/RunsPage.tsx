@@ -31,7 +31,7 @@ export function RunList({ name, status }: { name: string; status: string }) {
   const shown = sorted.filter((run) => sought.fits([run.name], [run.status]) && (statuses.length === 0 || statuses.includes(run.status)));
   return (
     <>
-      {runs.length > 0 && shown.length === 0 && <Empty title="No run matches">None of {countText(runs.length, "run")} has this name and status.</Empty>}
+      {runs.length > 0 && shown.length === 0 && <Empty title="No run matches">{countText(runs.length, "run")}; none has this name and status.</Empty>}
       <ul {...roving} className="run-list">
         {shown.slice(0, count).map((run) => (
           <li key={run.number}>

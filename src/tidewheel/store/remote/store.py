@@ -222,8 +222,11 @@ class RemoteWrites(ServerPart):
         answers: list[Answered] = []
         portions = list(in_portions(msgspec.json.encode(task_body(task)) for task in tasks))
         if len(portions) > 1 and atomic:
-            seen = f"{len(tasks)} with more than {BODY_BYTES_MAX} bytes together"
-            raise BadSetting("tasks", seen, "less in one call to a server; use several calls")
+            fault = (
+                f"the {len(tasks)} tasks have more than {BODY_BYTES_MAX} bytes together, the most "
+                "in one call to a server; use several calls"
+            )
+            raise BadSetting("tasks", len(tasks), fault=fault)
         for portion in portions:
             # With ids of the caller's: the same tasks again are the same tasks.
             response = await self.transport.call(

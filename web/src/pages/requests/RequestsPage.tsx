@@ -45,7 +45,7 @@ export function RequestsPage() {
       <div className={chosen === "" ? "requests-frame" : "requests-frame with-block"}>
         <div className="instances">
           {blocks.length === 0 && <NoBlocks />}
-          {blocks.length > 0 && shown.length === 0 && <Empty title="No block matches">None of {countText(blocks.length, "block")} has “{text}” in its name or status.</Empty>}
+          {blocks.length > 0 && shown.length === 0 && <Empty title="No block matches">{countText(blocks.length, "block")}; none has “{text}” in its name or status.</Empty>}
           {inInstances(shown).map(([sbi, there]) => (
             <section key={sbi} className="card part" aria-label={sbi}>
               <InstanceHead id={sbi} sbi={sbis.find((one) => one.id === sbi)} blocks={there} />

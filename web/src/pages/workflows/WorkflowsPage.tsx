@@ -29,7 +29,7 @@ export function WorkflowsPage() {
       </div>
       {may && <Intake />}
       {data.length === 0 && <NoWorkflows may={may} />}
-      {data.length > 0 && names.length === 0 && <Empty title="No workflow matches">None of {countText(data.length, "version")} has “{text}” in its name.</Empty>}
+      {data.length > 0 && names.length === 0 && <Empty title="No workflow matches">{countText(data.length, "version")}; none has “{text}” in its name.</Empty>}
       <ul className="workflow-list">
         {names.map((name) => <WorkflowLine key={name} name={name} versions={data.filter((one) => one.name === name)} />)}
       </ul>
