@@ -66,7 +66,7 @@ SENTENCES = {
 }
 
 # What the number of an event counts, for the words above.
-_COUNTED = {
+_COUNTED: Mapping[str, tuple[str, ...]] = {
     "tasks.deleted": ("count", "task"),
     "definitions.forgotten": ("count", "definition"),
     "workers.forgotten": ("count", "worker"),

@@ -407,7 +407,9 @@ def _why_unspawned(
                 f"{name} was removed, and what it needs was done before: nothing runs it again"
             )
         if not any(may_spawn(pool, flow, key[0]) for flow in flows):
-            text = f"{name} is in no flow that goes on"
+            is_before = key[0] < pool.run.start
+            why = ": it is before the start point of the run" if is_before else ""
+            text = f"no active flow reaches {name}{why}"
         return found or [Reason(text, passes=False, command=command)]
     text = (
         f"{name} enters the pool when the task at the previous point no longer waits for the "

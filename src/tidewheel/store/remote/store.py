@@ -223,8 +223,8 @@ class RemoteWrites(ServerPart):
         portions = list(in_portions(msgspec.json.encode(task_body(task)) for task in tasks))
         if len(portions) > 1 and atomic:
             fault = (
-                f"the {len(tasks)} tasks have more than {BODY_BYTES_MAX} bytes together, the most "
-                "in one call to a server; use several calls"
+                f"the {len(tasks)} tasks have more than {BODY_BYTES_MAX} bytes together; a "
+                "server accepts no more in one call: use several calls"
             )
             raise BadSetting("tasks", len(tasks), fault=fault)
         for portion in portions:

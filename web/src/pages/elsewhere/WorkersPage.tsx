@@ -23,7 +23,7 @@ export function WorkersPage() {
     <div className="plain-page">
       <div className="page-head">
         <h1>Workers</h1>
-        <span className="muted">{live.length} active, {held} of {slots} slots in use</span>
+        <span className="muted">{live.length} active, {held} of {countText(slots, "slot")} in use</span>
         <Button look="quiet" className="page-end" aria-pressed={all} onClick={() => change({ all: all ? "" : "true" })}>Show stopped workers</Button>
       </div>
       {workers.length === 0 ? (
