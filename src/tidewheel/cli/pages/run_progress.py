@@ -297,8 +297,9 @@ class RunPage:
         for lost, chain in list(self._lost.items())[:LOST_MAX]:
             self._note(f"warning: {chain or lost}")
         if len(self._lost) > LOST_MAX:
-            more = plural(len(self._lost) - LOST_MAX, "more task")
-            self._note(f"warning: {more} will not run")
+            self._note(
+                f"warning: {plural(len(self._lost) - LOST_MAX, 'more task')} will not run"
+            )
         for line in left_running(self._run.name, self._pool, end.status):
             self._note(line)
         self._show_advice(end)
