@@ -335,8 +335,8 @@ def _refuse_other_lists(pool: TaskPool, keys: Sequence[Key], given: Sequence[str
             if over.size is not None:
                 id_ = pool.plan.name_of((point, name))
                 raise Refused(
-                    f"the list of {id_} is in the definition or its parameters; it cannot be "
-                    "set: start a run with another definition or other parameters"
+                    f"{id_} comes from the definition or its parameters and cannot be set: "
+                    "start a run with other parameters"
                 )
             size = size_at(pool, tasks, point, frozenset(pool.flows))
             if over.value not in new or size is None:
