@@ -222,8 +222,8 @@ def read_quotas(texts: Iterable[str]) -> dict[str, float | None]:
 class ServerSettings:
     """The address at which a server listens, and the limits on what it accepts.
 
-    `streams_max` to `cancels_max` are numbers of requests under way, whatever their kind: once
-    there are so many, the server refuses new requests of the kind that the row names. Reports
+    `streams_max` to `cancels_max` are numbers of requests under way, whatever their kind. Once
+    there are so many, the server refuses new requests of the kind that the row names; reports
     of workers are never refused.
     """
 
@@ -245,11 +245,11 @@ class ServerSettings:
     connections_per_address_max: int = 1_000  # from each address; `proxies` may have more
     channels_max: int = 500  # workers that may keep a channel open to hear of work and cancels
     followers_max: int = 1_000  # clients that may follow events at the same time
-    streams_max: int = 48  # refuses new requests to follow events; the lowest limit
-    reads_max: int = 64  # refuses new requests that only read
-    submits_max: int = 128  # refuses new submissions, and changes that are in no other row
-    claims_max: int = 192  # refuses new requests by which workers register and take tasks
-    cancels_max: int = 256  # refuses new cancellations and other requests of operators
+    streams_max: int = 48  # requests under way; then new ones to follow events are refused
+    reads_max: int = 64  # requests under way; then new ones that only read are refused
+    submits_max: int = 128  # requests under way; then submissions and most changes are refused
+    claims_max: int = 192  # requests under way; then no worker can register or take tasks
+    cancels_max: int = 256  # requests under way; then requests of operators are refused, too
     strangers_max: int = 32  # requests under way that need no token; counted separately
     slow_max: int = 128  # slow requests (views, definitions) under way; counted separately
     # CPU time to read one definition that is too large for the server's own process.

@@ -35,9 +35,9 @@ from tidewheel.wiring.stores import migrate_store, opened_store
 MODULES_MAX = {
     "--version": (1, 56),
     "submit": (79, 285),  # one adds up the values that messages tell
-    # Values are four of them, nested runs two; elements of lists, services, names for people
-    # and triggers of groups one each.
-    "run": (233, 448),
+    # Values are four of them, nested runs two; elements of lists, services, names for people,
+    # triggers of groups and what a reload brings too late one each.
+    "run": (234, 449),
     "runs": (96, 296),
 }
 # What each further task of a chain costs; a fraction of a turn may be a renewed lease, one of a

@@ -85,6 +85,7 @@ CAMPAIGNS = {
             135: "after a reload all elements of another list were taken for done",
             185766409: "who was spawned behind the horizon after a reload was not evaluated",
             920000090: "how a task ended was lost when it ran again after a reload needed it",
+            192: "a member that had failed and then succeeded alone still blocked who waits",
             910000562: "nor was who was spawned before the point from which on a flow counts",
             2396213869: "who left a flow did not hear of what all of its other flows ignore",
         },

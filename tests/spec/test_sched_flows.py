@@ -261,6 +261,15 @@ def test_a_member_that_ran_alone_before_the_child_was_there_is_not_heard():
     assert run.pool["1/c"] == "waiting"
 
 
+def test_a_member_that_failed_and_then_succeeds_alone_blocks_nobody_any_more():
+    graph = "P1 = FAM\nP1 = m1:fail => mend\nP1 = b & FAM[-P1]:succeed-all => c"
+    run = Scenario(graph, FAMILY, final=2).fails("1/m1").succeeds("2/b")
+    assert run.pool["2/c"] == "blocked"
+    run.triggers("1/m1", flow=ALONE).succeeds("1/m1")
+    assert run.pool["2/c"] == "waiting"
+    assert run.succeeds("1/m2").pool["2/c"] == "running"
+
+
 def test_a_member_that_is_not_there_keeps_a_family_from_being_whole():
     family = "[[FAM]]\n[[m1, m2, m3]]\n    inherit = FAM\n"
     graph = "P1 = y => m1 & m2\nP2 = m3\nP1 = (FAM[-P1]:succeed-all | x) & z => c"

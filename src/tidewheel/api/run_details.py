@@ -116,7 +116,7 @@ class JobMessage(TypedDict):
 
 
 class SubmissionOfTask(TypedDict):
-    """Describes a submission with its attempts, messages and the values that it handed on."""
+    """Describes a submission with its attempts, messages and the values that it returned."""
 
     submit: int
     task: str
@@ -156,7 +156,7 @@ TaskFacts = TypedDict(
 
 
 class NestedRun(TypedDict):
-    """Describes the run of another workflow that a submission of a task is."""
+    """Describes the run of another workflow that a task started instead of a job."""
 
     submit: int
     run: str
@@ -571,7 +571,8 @@ class RunDiff(TypedDict):
 
 class DryRun(DoneAtOnce, runs.OfRun):
     """Says what a command would do, and what would run then if every job succeeded; `diff` is
-    how a reload would change the definition, and null for every other command."""
+    how a reload would change the definition, and null for every other command; `notices` say
+    what would be told of the run at once, apart from its status."""
 
     runs: list[TriedRun]
     waits: list[TriedWait]

@@ -196,7 +196,7 @@ ActiveTask = TypedDict(
 
 
 class LostTask(TypedDict):
-    """Describes a task that will not run, with the chain of what was lost."""
+    """Describes a task that will not run; `chain` says which failure is the cause."""
 
     id: str
     flow: int
@@ -204,7 +204,8 @@ class LostTask(TypedDict):
 
 
 class RunDocument(OfRun):
-    """Describes a run with its progress point by point, and what a person should know."""
+    """Describes a run: its progress point by point, its active, held and lost tasks, and the
+    tasks that keep it from continuing."""
 
     run: RunWithOptions
     waits: list[RunReason]
@@ -497,8 +498,8 @@ class TaskProgress(TypedDict):
 
 
 class WorkflowProgress(TypedDict):
-    """Says which tasks have reached a state, as other workflows ask; `reason`: why no task was
-    read."""
+    """Says which tasks have reached a state, for xtriggers of other workflows; `reason`: why no
+    task was read."""
 
     run: str
     reason: str

@@ -107,7 +107,7 @@ class WorkflowVerdict(WorkflowFacts):
 
 
 class ValueToCome(TypedDict):
-    """Names a value that an earlier stage hands on."""
+    """Names a value that an earlier stage will return."""
 
     name: str
     stage: str

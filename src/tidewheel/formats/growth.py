@@ -28,7 +28,7 @@ class Outgrown(Refused):
 
     def __init__(self, size_max: int) -> None:
         self.size_max = size_max
-        super().__init__(f"this expands to more than {size_max} tasks, chains or values")
+        super().__init__(f"this expands to more than {size_max} tasks, graph lines or values")
 
 
 class GivenUp(Refused):
@@ -62,8 +62,8 @@ def bounded_growth(size_max: int, given_up: threading.Event | None = None) -> It
 
 
 def grow(count: int) -> None:
-    """Counts names, chains or values that are about to be made; raises Outgrown if these are
-    more than the bound, GivenUp if nobody waits for them."""
+    """Counts names, graph lines or values that are about to be made; raises Outgrown if these
+    are more than the bound, GivenUp if nobody waits for them."""
     growth = _growth.get()
     if growth is not None:
         go_on()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import cast
 
 from tidewheel.api.run_details import DryRun, TriedChange, TriedRun
@@ -21,7 +21,7 @@ from tidewheel.core.operator.selection import select
 from tidewheel.core.operator.verbs import Reload, Stop, read_command
 from tidewheel.core.sched import events
 from tidewheel.core.sched.elements import refuse_other_lists, refuse_renamed_elements
-from tidewheel.core.sched.events import Submit
+from tidewheel.core.sched.events import Effect, Notice, Submit
 from tidewheel.core.sched.explain import look_ahead, tried
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
@@ -125,10 +125,18 @@ async def dry_run(asked: AskedView) -> DryRun:
             {"id": id_of(key), "reasons": [reason_document(run, one) for one in reasons]}
             for key, reasons in seen.waits.items()
         ],
-        "notices": [*notices, *(one.text for one in seen.notices)],
+        "notices": [*notices, *_of_run(start.effects, after)],
         "cut": seen.cut,
         "diff": changed,
     }
+
+
+def _of_run(effects: Iterable[Effect], status: str) -> Iterator[str]:
+    """Yields what would be told of the run at once, apart from its status. Other fields say
+    what becomes of tasks."""
+    for one in effects:
+        if isinstance(one, Notice) and one.task is None and one.event != status:
+            yield one.text
 
 
 def _changes(snapshot: RunSnapshot, after: TaskPool, keys: Iterable[Key]) -> list[TriedChange]:

@@ -47,7 +47,7 @@ POINTS_TO_GO_MAX = 1_000  # counted up to the stop point
 async def run_document(
     asked: AskedView, snapshot: RunSnapshot, submissions: Submissions
 ) -> api.RunDocument:
-    """Returns the run, its progress point by point, and what a person should know."""
+    """Returns the run, its progress point by point, and the tasks that need attention."""
     document = _run_alone(snapshot, submissions)
     document["causes"] += await _nested_causes(asked, snapshot)
     document["groups"] = await _groups(asked, snapshot)

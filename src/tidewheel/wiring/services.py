@@ -147,7 +147,7 @@ T = TypeVar("T")
 # Giant runs: one of them would keep all others of its scheduler waiting for many seconds, again
 # and again. Each is driven, and looked at, by a process of its own.
 
-GIANT_SIZE = 3_000  # tasks, chains and values; to read so many takes a third of a second
+GIANT_SIZE = 3_000  # tasks, lines, values; to read so many takes a third of a second
 
 
 class RunProcess:

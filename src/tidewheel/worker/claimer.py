@@ -227,8 +227,8 @@ class Claimer(Service):
         Attempts here, or of another worker of the machine, have given it back.
         """
         is_idle = self._met_exclusive and self._machine.idle_nodes > 0
-        asked = (one is not NO_RESOURCES and one != NO_RESOURCES for one in freed)
-        if is_idle or any(asked):
+        asked = [one for one in freed if one is not NO_RESOURCES and one != NO_RESOURCES]
+        if is_idle or asked:
             if self._open is not None:
                 self._open.look_anew()
             self.wake()

@@ -398,7 +398,8 @@ class Jobs:
         else:
             attempt.spoke_last = True
             self._attempts.let_go([attempt])
-        self.ahead.hear_end(attempt)
+        if self.ahead.is_worth_it or attempt.task.command is not None:
+            self.ahead.hear_end(attempt)
         if self.ahead.waiting:
             self._fill_slots()
 

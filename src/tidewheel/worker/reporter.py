@@ -201,7 +201,9 @@ class Reporter(Service):
         for attempt, draft in self._drafts.items():
             if attempt.spoke_last and draft.end is None:
                 lost.append(attempt)
-            elif draft.due_at(are_ends_held=is_held) <= now:
+            elif (draft.end is not None and not is_held) or (
+                draft.due_at(are_ends_held=is_held) <= now
+            ):
                 due.append(attempt)
         for attempt in lost:
             # Its lease is lost, so there is nobody to tell.

@@ -23,7 +23,7 @@ function Some({ title, lines }: { title: string; lines: readonly { key: string; 
 
 export function Consequences({ tried }: { tried: DryRun }) {
   const { status } = tried;
-  const notices = tried.notices.filter((one) => one !== status.after); // which stands above
+  const { notices } = tried;
   const nothing = tried.changes.length + tried.runs.length + tried.killed.length + tried.polled.length === 0 && status.before === status.after;
   return (
     <div className="consequences" tabIndex={0} role="group" aria-label="What would happen">

@@ -529,7 +529,7 @@ def preview_lines(page: Document) -> Iterator[str | Title]:
         yield Title("definition" if changed else "the definition is the same")
         yield from diff_lines(changed, "now", "reloaded")
     yield f"{safe(page['run'])}: nothing was done. If every job succeeds:"
-    yield from (f"  {safe(one)}" for one in _news(page, {})[:SHOWN_MAX])
+    yield from (f"  {safe(one)}" for one in texts(page, "notices")[:SHOWN_MAX])
     yield from _change_lines(page)
     if not runs:
         yield "  nothing would run"

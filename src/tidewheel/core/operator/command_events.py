@@ -109,9 +109,7 @@ def _set(pool: TaskPool, command: verbs.Set, at: Instant) -> AppliedCommand:
         )
     if command.values and not (command.outputs or command.prerequisites):
         return AppliedCommand(tasks=keys)  # the scheduler has the values
-    for key in keys:  # before anything is done for the first of them
-        if key not in pool.tasks:
-            refuse_absent_element(pool, pool.node(key[1]), key[0])
+    _refuse_absent_elements(pool, keys)
     meant = _prerequisites if command.prerequisites else _outputs
     found: list[Event] = []
     for event in unrefused(pool, keys, lambda key: meant(pool, command, key, at)):
@@ -151,6 +149,7 @@ def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedComman
     if flow in (FlowChoice.NEW, FlowChoice.NONE):
         raise Refused(f"--flow {command.flow} has no tasks to be removed; name numbers or all")
     flows: Flows = flow if isinstance(flow, frozenset) else frozenset()
+    _refuse_absent_elements(pool, keys)
     unchanged = {
         key: "it has not run, and still does when its needs are met"
         for key in keys
@@ -282,6 +281,13 @@ def _one_that_is_there(pool: TaskPool, text: str) -> Key:
     key = unique_key(pool, text)
     refuse_absent_element(pool, pool.node(key[1]), key[0])
     return key
+
+
+def _refuse_absent_elements(pool: TaskPool, keys: Iterable[Key]) -> None:
+    """Refuses a command for elements that are not there, before anything is done for others."""
+    for key in keys:
+        if key not in pool.tasks:
+            refuse_absent_element(pool, pool.node(key[1]), key[0])
 
 
 def _refuse_what_is_past(pool: TaskPool, key: Key) -> None:

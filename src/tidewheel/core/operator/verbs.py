@@ -71,7 +71,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """Let held tasks go: these, or everything."""
+    """Release held tasks: these, or all."""
 
     verb: ClassVar[str] = "release"
     ids: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reload:
-    """Go on with another definition: one that is stored, or what the run's folder has now."""
+    """Use another definition: one that is stored, or what the run's folder has now."""
 
     verb: ClassVar[str] = "reload"
     definition: str = ""  # "": read the run's folder again, where the scheduler can
@@ -155,7 +155,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtTrigger:
-    """Let the oldest task go that waits for a message from outside."""
+    """Report a message from outside; the oldest task that waits for it continues."""
 
     verb: ClassVar[str] = "ext-trigger"
     message: str

@@ -17,7 +17,7 @@ _FAILURES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedAttempt:
-    """An attempt that is over, as far as figures need it."""
+    """An attempt that has ended, with the fields that statistics need."""
 
     queue: str
     name: str | None
@@ -44,7 +44,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Figures of some attempts; None where nothing is known."""
+    """Figures of some attempts; null where nothing is known."""
 
     attempts: int
     ended_by: dict[str, int]

@@ -433,14 +433,13 @@ class Tried(NamedTuple):
 
 
 class InterventionPreview(NamedTuple):
-    """Holds what would run, in order; what would then wait and for what; what would be said.
+    """Holds what would run, in order, and what would then wait and for what.
 
     `cut` says that the list ends at the limit of submissions and more would run.
     """
 
     runs: tuple[events.Submit, ...]
     waits: dict[Key, list[Reason]]
-    notices: tuple[events.Notice, ...]
     cut: bool
 
 
@@ -466,7 +465,6 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
     """
     copy = start.pool
     runs: list[events.Submit] = []
-    notices: list[events.Notice] = []
     todo: deque[events.Submit] = deque()
 
     def take(effects: Iterable[events.Effect]) -> None:
@@ -474,8 +472,6 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
             if isinstance(effect, events.Submit):
                 todo.append(effect)
                 runs.append(effect)
-            elif isinstance(effect, events.Notice):
-                notices.append(effect)
 
     take(start.effects)
     while todo and len(runs) < SUBMISSIONS_MAX:
@@ -490,7 +486,7 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
         for key, task in copy.tasks.items()
         if task.stage is JobPhase.WAITING and key not in pool.tasks
     }
-    return InterventionPreview(tuple(runs), waits, tuple(notices), cut=bool(todo))
+    return InterventionPreview(tuple(runs), waits, cut=bool(todo))
 
 
 def preview(pool: TaskPool, event: events.Event) -> InterventionPreview:

@@ -155,6 +155,8 @@ def _tell_pooled(context: StepContext, node: IndexedNode, point: Point, output: 
         pool.hearing[task.key] = None
         context.touched.tasks[task.key] = None
         _satisfy_if_heard(context, task)
+        if task.blocked:  # by this member, perhaps, while others may still come
+            context.evaluate(task.key, task.flows)
 
 
 def _tell_families(

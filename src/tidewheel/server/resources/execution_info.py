@@ -36,21 +36,21 @@ _READS_TASK = Needs(READ, queue_of_task)
 
 
 class BytesAt(TypedDict):
-    """The memory that an attempt used at a time."""
+    """The memory that an attempt used at one moment."""
 
     time: str
     bytes: int
 
 
 class PercentAt(TypedDict):
-    """The load of the cores of an attempt at a time."""
+    """The CPU load of an attempt at one moment."""
 
     time: str
     percent: float
 
 
 class GpuAt(TypedDict):
-    """The load and the memory of the GPUs of an attempt at a time."""
+    """The load and the memory of an attempt's GPUs at one moment."""
 
     time: str
     percent: float | None

@@ -251,7 +251,7 @@ class AuditOut(Out):
 
 
 class AuditPage(Out):
-    """Newest first, or with ``after`` as they were written; ``next`` is the ``before`` or
+    """Newest first, or with ``after`` oldest first; ``next`` is the ``before`` or
     ``after`` of the page that follows."""
 
     entries: list[AuditOut]

@@ -341,9 +341,10 @@ def report(
     """Applies reports and returns an answer for each; one that is refused stops no other."""
     answers: dict[int, Reported] = {}
     if len({one.holder.task_id for one in reports}) == len(reports):
-        if any(one.end is not None for one in reports):
+        are_over = [one.end is not None for one in reports]
+        if True in are_over:
             answers = _succeed_plainly(tx, reports, effects)
-        if any(one.started and one.end is None for one in reports):
+        if False in are_over:
             answers |= _start_plainly(tx, reports, effects)
     waiting = [(k, one) for k, one in enumerate(reports) if k not in answers]
     while waiting:

@@ -93,7 +93,7 @@ export type JobMessage = {
   text: string;
 };
 
-/** Describes a submission with its attempts, messages and the values that it handed on. */
+/** Describes a submission with its attempts, messages and the values that it returned. */
 export type SubmissionOfTask = {
   submit: number;
   task: string;
@@ -128,7 +128,7 @@ export type TaskFacts = {
   children: string[];
 };
 
-/** Describes the run of another workflow that a submission of a task is. */
+/** Describes the run of another workflow that a task started instead of a job. */
 export type NestedRun = {
   submit: number;
   run: string;
@@ -532,7 +532,7 @@ export type RunDiff = {
   files: FileDiff[];
 };
 
-/** Says what a command would do, and what would run then if every job succeeded; `diff` is how a reload would change the definition, and null for every other command. */
+/** Says what a command would do, and what would run then if every job succeeded; `diff` is how a reload would change the definition, and null for every other command; `notices` say what would be told of the run at once, apart from its status. */
 export type DryRun = {
   run: string;
   verb: string;

@@ -164,14 +164,14 @@ export type ActiveTask = {
   worker: string | null;
 };
 
-/** Describes a task that will not run, with the chain of what was lost. */
+/** Describes a task that will not run; `chain` says which failure is the cause. */
 export type LostTask = {
   id: string;
   flow: number;
   chain: string;
 };
 
-/** Describes a run with its progress point by point, and what a person should know. */
+/** Describes a run: its progress point by point, its active, held and lost tasks, and the tasks that keep it from continuing. */
 export type RunDocument = {
   stages?: boolean;
   run: RunWithOptions;
@@ -484,7 +484,7 @@ export type TaskProgress = {
   outputs: Record<string, string>;
 };
 
-/** Says which tasks have reached a state, as other workflows ask; `reason`: why no task was read. */
+/** Says which tasks have reached a state, for xtriggers of other workflows; `reason`: why no task was read. */
 export type WorkflowProgress = {
   run: string;
   reason: string;

@@ -106,7 +106,7 @@ export type WorkflowVerdict = {
   findings: FindingFacts[];
 };
 
-/** Names a value that an earlier stage hands on. */
+/** Names a value that an earlier stage will return. */
 export type ValueToCome = {
   name: string;
   stage: string;

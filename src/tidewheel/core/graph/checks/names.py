@@ -76,13 +76,13 @@ def _check_outputs(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
 
 def _xtriggers_asked(workflow: WorkflowDef) -> dict[str, Position]:
     asked: dict[str, Position] = {}
-    arrows = (one for section in workflow.sections for one in section.arrows)
-    for arrow in arrows:
-        if type(arrow.condition) is Atom:
-            continue
-        for leaf in leaves(arrow.condition):
-            if isinstance(leaf, XtriggerTerm):
-                asked.setdefault(leaf.label, arrow.position)
+    for section in workflow.sections:
+        for arrow in section.arrows:
+            if type(arrow.condition) is Atom:  # as nearly all
+                continue
+            for leaf in leaves(arrow.condition):
+                if isinstance(leaf, XtriggerTerm):
+                    asked.setdefault(leaf.label, arrow.position)
     return asked
 
 
