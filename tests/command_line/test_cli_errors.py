@@ -145,7 +145,7 @@ def test_a_damaged_store_is_left_alone(tidewheel):
         (["worker", "--handlers", "json:dumps"], "handlers is 'json:dumps'"),
         (
             ["worker", "--handlers", "json:dump_all"],
-            "module json has no 'dump_all'; it has none",
+            "module json has no 'dump_all'; the module has none",
         ),
         (["worker", "--slots", "0"], "slots is 0"),
         (["worker", "--grace", "-1s"], "is not valid; expected seconds"),

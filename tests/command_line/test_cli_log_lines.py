@@ -9,6 +9,7 @@ import pytest
 from tests.kit.runner_conformance import claimed
 from tidewheel.cli.service_log import ServiceLog
 from tidewheel.runners.containers.stage_spec import stand_in
+from tidewheel.services.service import ServiceReport
 
 FAILING = """
 import logging, sys
@@ -63,3 +64,18 @@ def test_the_log_of_a_task_of_the_queue_is_searched(tidewheel):
     assert tidewheel("log", "sought", "--level", "error").out == "ERROR: CFL violated\n"
     refused = tidewheel("log", "sought", "--search", "x", "--task", "model*")
     assert refused.status == 2
+
+
+@pytest.mark.parametrize(
+    ("event", "facts", "said"),
+    [
+        ("definitions.forgotten", {"count": 1}, "1 definition, used by no run"),
+        ("definitions.forgotten", {"count": 2}, "2 definitions, used by no run"),
+        ("store.back", {"failures": 1}, "after 1 failed try\n"),
+        ("store.back", {"failures": 3}, "after 3 failed tries\n"),
+        ("rules.read", {"count": 1, "findings": []}, "1 rule\n"),
+    ],
+)
+def test_a_line_counts_one_and_many(capsys, event, facts, said):
+    ServiceLog(as_json=False).report(ServiceReport(service="s", event=event, facts=facts))
+    assert said in capsys.readouterr().out

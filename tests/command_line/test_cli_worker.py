@@ -62,9 +62,10 @@ def test_handlers_that_a_module_does_not_have_are_refused_with_those_that_it_has
     (tidewheel.folder / "pipe.py").write_text(text)
     missing = tidewheel("worker", "--handlers", "pipe:handlr")
     assert missing.status == 2
-    assert "module pipe has no 'handlr'; it has: handlers" in missing.err
+    assert "module pipe has no 'handlr'; the module has: handlers" in missing.err
     wrong = tidewheel("worker", "--handlers", "pipe:other")
-    assert "'other' of module pipe is not a tidewheel.Handlers; it has: handlers" in wrong.err
+    seen = "'other' of module pipe is not a tidewheel.Handlers; the module has: handlers"
+    assert seen in wrong.err
 
 
 def test_handlers_come_from_a_module_of_the_folder(tidewheel):

@@ -481,7 +481,7 @@ def test_an_xtrigger_that_nothing_waits_for_is_a_warning() -> None:
 IDLE = {
     "[[[skip]]]\n    outputs = sent, snet": (
         "unknown-output",
-        "[runtime][a][skip]outputs names 'snet', which is no output of this task",
+        "[runtime][a][skip]outputs names 'snet', which this task does not have",
         "did you mean 'sent'?",
     ),
     "[[[workflow state polling]]]\n    max-polls = 3": (

@@ -17,6 +17,14 @@ def test_a_limit_group_caps_how_many_are_active_and_the_earliest_point_goes_firs
     assert run.submitted == ["1/a", "1/b", "2/a", "2/b"]
 
 
+def test_why_says_what_a_limit_of_one_means():
+    run = Scenario("a\nb", scheduling=TWO.replace("limit = 2", "limit = 1"))
+    assert (
+        run.why("1/b")[0].text
+        == "1/b waits because its limit group is full: only 1 task can be active at a time"
+    )
+
+
 def test_a_task_that_is_named_in_the_default_group_too_is_in_that_one():
     one = "[[queues]]\n[[[small]]]\nlimit = 1\nmembers = a, b, c\n[[[default]]]\nmembers = b, c"
     run = Scenario("a\nb\nc", scheduling=one, final=2)

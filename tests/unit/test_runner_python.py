@@ -583,6 +583,11 @@ asyncio.run(work())
     asyncio.run(scenario())
 
 
+def test_a_name_that_is_too_long_is_refused_in_one_sentence():
+    with pytest.raises(BadSetting, match=r"^handler has 300 characters; expected up to 256$"):
+        Handlers().register("x" * 300)
+
+
 @both_ways
 @pytest.mark.req("R007-13")
 def test_a_traceback_begins_in_the_handler_not_in_its_runner(way):

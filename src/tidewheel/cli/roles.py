@@ -247,7 +247,7 @@ def _load_handlers(where: str | None) -> Handlers | None:
     seen = f"module {module_name} has no {name!r}"
     if handlers is not None:
         seen = f"{name!r} of module {module_name} is not a tidewheel.Handlers"
-    has = f"it has: {', '.join(found)}" if found else "it has none"
+    has = f"the module has: {', '.join(found)}" if found else "the module has none"
     raise BadSetting("handlers", where, f"{accepted} ({seen}; {has})")
 
 

@@ -23,13 +23,13 @@ SENTENCES = {
     "worker.stopped": "{outcome}",
     "worker.leaves": "{manner}.{left}{unknown}",
     "leases.taken_back": "lapsed leases: {facts}",
-    "tasks.deleted": "{count} tasks after their retention",
-    "definitions.forgotten": "{count} definitions that no run and no workflow uses any more",
-    "workers.forgotten": "{count} workers that ended long ago",
-    "tasks.not_exported": "{count} tasks are kept because they cannot be exported: {error}",
+    "tasks.deleted": "{counted}, after the retention",
+    "definitions.forgotten": "{counted}, used by no run and no registered workflow",
+    "workers.forgotten": "{counted}, not seen for a long time",
+    "tasks.not_exported": "{counted} not deleted, because the export failed: {error}",
     "store.awaited": "{error}; waiting {limit}",
     "store.unavailable": "{error}; next try in {delay_seconds:.1f} s",
-    "store.back": "after {failures} tries",
+    "store.back": "after {counted}",
     "report.refused": "{task}  {error}",
     "job.stopping": "{task}  attempt {attempt} ({reason})",
     "worker.unable": "takes no tasks: {error}; next try in {delay_seconds:.1f} s",
@@ -47,7 +47,7 @@ SENTENCES = {
     "handler.failed": "{id}  {error}",
     "xtrigger.failed": "{run}  {call}: {error}",
     "xtrigger.works": "{run}  {call}",
-    "rules.read": "{count} rules{remark}",
+    "rules.read": "{counted}{remark}",
     "events.lost": "events were deleted before they were read; notifications are missing",
     "event.untold": "{kind}  {run}: {error}",
     "notification.sent": "{rule}  {kind}  {run}",
@@ -63,6 +63,16 @@ SENTENCES = {
     "audit.head": "{number}:{sha256}",
     "job.started": "{task}  attempt {attempt}: {work}",
     "job.ended": "{task}  attempt {attempt} {ending} in {took}{remark}",
+}
+
+# What the number of an event counts, for the words above.
+_COUNTED: Mapping[str, tuple[str, ...]] = {
+    "tasks.deleted": ("count", "task"),
+    "definitions.forgotten": ("count", "definition"),
+    "workers.forgotten": ("count", "worker"),
+    "tasks.not_exported": ("count", "task"),
+    "store.back": ("failures", "failed try", "failed tries"),
+    "rules.read": ("count", "rule"),
 }
 
 
@@ -144,6 +154,9 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
         name: value if isinstance(value, int | float) else safe(value)
         for name, value in facts.items()
     }
+    if event in _COUNTED:
+        fact, *nouns = _COUNTED[event]
+        shown["counted"] = plural(int(str(facts[fact])), *nouns)
     if event == "job.ended":
         shown["took"] = show_duration(float(str(facts["seconds"])))
         shown["remark"] = f": {shown['error']}" if facts["error"] else ""

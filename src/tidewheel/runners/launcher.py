@@ -125,8 +125,12 @@ def start(
         if facts.st_uid != users["worker_uid"]:
             return {"refused": "a folder that the job needs is not the worker's"}
         if facts.st_gid not in (users["worker_gid"], user.pw_gid):
-            other = f"the folder has group {facts.st_gid}, not the group of {user.pw_name}"
-            return {"refused": f"a folder that the job needs was another user's: {other}"}
+            seen = (
+                "a folder that the job needs was another user's: its group is "
+                f"{facts.st_gid}, not the group of {user.pw_name}"
+            )
+            hint = "name the earlier user in the file of --run-as, or start a new run"
+            return {"refused": f"{seen}; {hint}"}
     for file in shared:
         os.fchown(file, -1, user.pw_gid)
     own = {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}

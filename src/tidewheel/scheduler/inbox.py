@@ -335,8 +335,8 @@ def _refuse_other_lists(pool: TaskPool, keys: Sequence[Key], given: Sequence[str
             if over.size is not None:
                 id_ = pool.plan.name_of((point, name))
                 raise Refused(
-                    f"{id_} is a list of the definition or of its parameters, which no task "
-                    "returns: start a run with other parameters"
+                    f"{id_} comes from the definition or its parameters and cannot be set: "
+                    "start a run with other parameters"
                 )
             size = size_at(pool, tasks, point, frozenset(pool.flows))
             if over.value not in new or size is None:
@@ -344,8 +344,9 @@ def _refuse_other_lists(pool: TaskPool, keys: Sequence[Key], given: Sequence[str
             if not isinstance(value, list) or len(value) != size:
                 id_, word = pool.plan.name_of((point, name)), pool.plan.word_of((point, name))
                 mapped = ", ".join(tasks.templates)
+                elements = "1 element" if size == 1 else f"{size} elements"
                 raise Refused(
-                    f"{id_} has returned {size} elements of {over.value} for {mapped}: set a "
+                    f"{id_} has returned {elements} of {over.value} for {mapped}: set a "
                     f"list of this length, or run {id_} in a new flow (trigger {word} --reflow)"
                 )
 

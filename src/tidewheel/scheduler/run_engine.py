@@ -435,7 +435,7 @@ class RunEngine:
             findings = Findings()
             check_places_of(self.settings.nodes_with(placing), self._platforms, findings)
             for one in findings.sorted():
-                reads = "A scheduler reads that file when it starts"
+                reads = "Then restart the scheduler: it reads the file when it starts"
                 advice = f". {reads}" if one.code == UNKNOWN_PLATFORM else ""
                 raise Refused(f"not broadcast: {one.message}; {one.hint}{advice}")
         for row in rows:

@@ -140,7 +140,8 @@ class Middleware:
             return (
                 421,
                 "unknown_host",
-                "this is not a host name of this server; to allow it: --allow-host NAME",
+                "the Host header does not name this server; to allow this name, start the "
+                "server with --allow-host NAME",
             )
         length = first.get("content-length")
         if length is not None and not (length.isascii() and length.isdigit()):

@@ -157,7 +157,7 @@ async def log_view(asked: AskedView) -> LogDocument:
         if not asked.arguments.get("awaited"):
             there = ", ".join(Path(one).name for one in files)
             elsewhere = "; ".join(filter(None, ("look on the host where it ran", never)))
-            advice = f"there is {there}" if there else elsewhere
+            advice = f"it has {there}" if there else elsewhere
             what = place.id or run
             raise Refused(f"{what} has no file {path} on this host; {advice}") from None
     return {

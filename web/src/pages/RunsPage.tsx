@@ -8,6 +8,7 @@ import { useMay } from "../api/session";
 import type { ListedRun, RunFacts, RunSummary } from "../api/types";
 import { Button, CountsBar, Empty, Failure, Loading } from "../ui/parts";
 import { plain } from "../ui/plain";
+import { countText } from "../ui/quantities";
 import { useRoving } from "../ui/roving";
 import { Ago, durationText, useNow } from "../ui/time";
 import { StallAge } from "./home/StallAge";
@@ -30,7 +31,7 @@ export function RunList({ name, status }: { name: string; status: string }) {
   const shown = sorted.filter((run) => sought.fits([run.name], [run.status]) && (statuses.length === 0 || statuses.includes(run.status)));
   return (
     <>
-      {runs.length > 0 && shown.length === 0 && <Empty title="No run matches">None of {runs.length} runs has this name and status.</Empty>}
+      {runs.length > 0 && shown.length === 0 && <Empty title="No run matches">{countText(runs.length, "run")}; none has this name and status.</Empty>}
       <ul {...roving} className="run-list">
         {shown.slice(0, count).map((run) => (
           <li key={run.number}>

@@ -7,6 +7,7 @@ import type { Arrow, Atom, OutputFacts, Submission, TaskDocument } from "../api/
 import { useRunPage, useShowLog } from "../pages/run/useRunPage";
 import { endingOf } from "../ui/endings";
 import { plain } from "../ui/plain";
+import { countText } from "../ui/quantities";
 import { StateIcon, StateWord } from "../ui/StateIcon";
 import { At, Took } from "../ui/time";
 
@@ -58,7 +59,7 @@ function AtomLine({ atom }: { atom: Atom }) {
       <span className="parent">{row && <StateIcon state={row.state} size={13} />}{parent}</span>
       {atom.members.length > 0 && (
         <details className="members">
-          <summary>{atom.members.length} members</summary>
+          <summary>{countText(atom.members.length, "member")}</summary>
           {atom.members.map((member) => (
             <div key={member.id}><span className="mark">{member.made ? "✔" : "○"}</span><button type="button" className="link mono" title={member.id} onClick={() => select(member.id)}>{shortId(member.id)}</button> <span className="muted">{member.state}</span></div>
           ))}

@@ -13,7 +13,7 @@ const UNKNOWN: Look = { colour: "#8a8f98", shape: "·" };
 /** What states and remarks mean, for whoever meets them for the first time. */
 export const STATE_SAYS: Readonly<Record<string, string>> = {
   waiting: "It is in the pool, but not ready: it waits for other tasks, or is kept back (held, retrying, xtrigger, runahead)",
-  ready: "It waits for a free place in its limit group, or until the run is resumed",
+  ready: "It waits for room in its limit group, or until the run is resumed",
   preparing: "Its job waits for a worker, or its worker is starting it",
   submitted: "Its worker has submitted the job, but the job has not started",
   "submit-failed": "Its job could not be submitted",

@@ -12,6 +12,9 @@ export function bytesText(bytes: number): string {
 /** "1 task", "2 tasks". */
 export const countText = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
+/** Of a run of which a part is shown. */
+export const leftOutText = (points: number): string => `${countText(points, "older point")} ${points === 1 ? "is" : "are"} left out`;
+
 export const percentText = (part: number): string => `${part === 0 || part >= 10 ? Math.round(part) : part.toFixed(1)} %`;
 
 /** How many of all: 100 % only if it is all of them. */

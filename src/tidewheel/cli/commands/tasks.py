@@ -83,7 +83,7 @@ def tasks_command(
     watch: bool,
     **which: Unpack[Filters],
 ) -> int:
-    """List tasks of queues, newest first."""
+    """List tasks in queues, newest first."""
     check_apart(("vocabulary", "before"), "watch")
     if (which.get("queue") or "").startswith(RUN_QUEUE):
         which["jobs"] = True
@@ -109,7 +109,7 @@ async def _list(
         say_json({"tasks": documents, "next_before": following})
     elif not tasks:
         is_filtered = any(value for name, value in filters.items() if name != "vocabulary")
-        how = "no tasks of queues yet; submit one: tidewheel submit -- echo hello"
+        how = "there are no tasks in queues; submit one: tidewheel submit -- echo hello"
         note("no tasks match" if is_filtered else f"{how}; list jobs of runs: --jobs")
         await _note_jobs(client, filters)
     else:

@@ -296,8 +296,8 @@ class RunPage:
             self._note(f"warning: {text}")
         for lost, chain in list(self._lost.items())[:LOST_MAX]:
             self._note(f"warning: {chain or lost}")
-        if len(self._lost) > LOST_MAX:
-            self._note(f"warning: {len(self._lost) - LOST_MAX} more tasks will not run")
+        if (more := len(self._lost) - LOST_MAX) > 0:
+            self._note(f"warning: {plural(more, 'more task')} will not run")
         for line in left_running(self._run.name, self._pool, end.status):
             self._note(line)
         self._show_advice(end)

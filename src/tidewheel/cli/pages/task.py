@@ -192,9 +192,9 @@ def _when(instant: float, now: float) -> str:
 
 def _resources_text(task: Task) -> str:
     asked = task.resources
-    words = [f"{asked.cpu:g} cores"] if asked.cpu else []
+    words = ["1 core" if asked.cpu == 1 else f"{asked.cpu:g} cores"] if asked.cpu else []
     words += [f"{show_size(asked.memory_bytes)} memory"] if asked.memory_bytes else []
-    words += [f"{asked.gpu} GPUs"] if asked.gpu else []
+    words += [plural(asked.gpu, "GPU")] if asked.gpu else []
     if asked.flavours:
         words.append(nodes_text(asked))
     elif asked.exclusive:
@@ -280,7 +280,7 @@ def _say_usage(usage: Sequence[UsageView]) -> None:
         words.append(f"{used['cpu_percent_mean']} % of a core on average")
     if used["gpu_percent_mean"] is not None:
         words.append(f"{used['gpu_percent_mean']} % of a GPU on average")
-    say(f"  {', '.join(words)} ({len(usage)} samples)")
+    say(f"  {', '.join(words)} ({plural(len(usage), 'sample')})")
 
 
 # ---- a task of a run: what it waits for, what it made, how often it ran ----

@@ -8,6 +8,7 @@ from collections.abc import Container, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from tidewheel.cli.output import plural
 from tidewheel.cli.pages.format import documents, texts
 from tidewheel.core.graph.checks.names import some
 from tidewheel.errors import Refused, Unavailable
@@ -47,7 +48,8 @@ class UntakenWaits:
             f"{some(ids)} {'waits' if len(ids) == 1 else 'wait'}: {cause}"
             for cause, ids in new.items()
         ]
-        more = f"tasks also wait for {len(lines) - TOLD_MAX} other reasons; see: tidewheel why"
+        others = plural(len(lines) - TOLD_MAX, "other reason")
+        more = f"tasks also wait for {others}; see: tidewheel why"
         return [*lines[:TOLD_MAX], more] if len(lines) > TOLD_MAX else lines
 
     async def watch(

@@ -165,11 +165,13 @@ def _check_opposites(
         required = here if not here.optional else there
         if required.required_at is not None and not required.optional:
             name = output if required is here else OPPOSITE[output]
-            because = f" (the '?' at {reason.position} asks for this)" if reason else ""
+            because = (
+                f"; the '?' at {reason.position} makes all others required" if reason else ""
+            )
             findings.error(
                 "opposite-outputs",
-                f"{node}:{output} and {node}:{OPPOSITE[output]} are both used, so neither can "
-                f"be required{because}",
+                f"{node}:{output} and {node}:{OPPOSITE[output]} cannot both be made, so "
+                f"neither can be required, but {node}:{name} has no '?'{because}",
                 f"write {node}:{name}? everywhere in the graph (Python: .optional)",
                 required.required_at,
             )

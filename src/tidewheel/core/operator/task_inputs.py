@@ -447,7 +447,7 @@ def _part(values: object, part: str) -> object:
 def _names(values: object) -> str:
     """Returns what can be chosen of a value, in words."""
     if isinstance(values, list):
-        return f"{len(values)} elements"
+        return "1 element" if len(values) == 1 else f"{len(values)} elements"
     if not isinstance(values, dict):
         return "no named values"
     names = [_shown(name) for name in values]

@@ -257,13 +257,17 @@ def refuse_other_lists(pool: TaskPool, graph: Graph) -> None:
                 size = max((one for one in told if one is not None), default=None)
                 if size is None or size > over.elements_max or over.size not in (None, size):
                     name = pool.plan.name_of((point, over.source))
-                    has = "no list" if size is None else f"{size} elements of"
+                    has = "no list" if size is None else f"{_elements(size)} of"
                     takes = "accepts at most" if over.size is None else "has"
                     raise Refused(
                         f"{name} has succeeded and returned {has} {over.value}; the new "
-                        f"definition {takes} {over.elements_max} elements, so the tasks for "
+                        f"definition {takes} {_elements(over.elements_max)}, so the tasks for "
                         "this list could not run"
                     )
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"
 
 
 def refuse_renamed_elements(pool: TaskPool, graph: Graph) -> None:
@@ -287,8 +291,8 @@ def refuse_renamed_elements(pool: TaskPool, graph: Graph) -> None:
         if left:
             raise Refused(
                 f"{left[0]} has not ended"
-                + (f", nor have {len(left) - 1} other elements" if len(left) > 1 else "")
-                + f", and the new definition has {renamed[0]} instead of {name}: these "
-                "elements would never be processed. Reload when they have ended, or keep "
+                + (f", nor have others ({len(left) - 1})" if len(left) > 1 else "")
+                + f", and the new definition has {renamed[0]} instead of {name}: elements of "
+                f"{name} would never be processed. Reload when they have ended, or keep "
                 f"the name {name}"
             )

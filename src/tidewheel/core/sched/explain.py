@@ -187,6 +187,8 @@ def _why_not_submitted(pool: TaskPool, task: PooledTask) -> Reason:
         return Reason("the run is being stopped", passes=False)
     queue = pool.queues[task.plan.limit]
     full = f"{queue.active} of {queue.limit} tasks are active"
+    if queue.limit == 1:
+        full = "only 1 task can be active at a time"
     text = f"{name} waits because its limit group is full: {full}"
     return Reason(text, passes=True, command=f"trigger {pool.plan.word_of(task.key)}")
 
@@ -277,7 +279,8 @@ def _why_elements(
     }
     missing = [name for name, value in values.items() if value is not AtomValue.TRUE]
     which = f"{len(missing):,} more" if group.every else "any"
-    what = f"{which} of the {size:,} elements of {family}"
+    elements = f"{which} of the {size:,} elements"
+    what = f"{'the only element' if size == 1 else elements} of {family}"
     text = f"{pool.plan.name_of(child)} waits for {what}"
     for name in missing[:ELEMENTS_LOOKED_AT_MAX]:
         reason = _why_atom(pool, _Atom(child, (point, name), output, flows), values[name])
@@ -404,7 +407,9 @@ def _why_unspawned(
                 f"{name} was removed, and what it needs was done before: nothing runs it again"
             )
         if not any(may_spawn(pool, flow, key[0]) for flow in flows):
-            text = f"{name} is in no flow that goes on"
+            is_before = key[0] < pool.run.start
+            why = ": it is before the start point of the run" if is_before else ""
+            text = f"no active flow reaches {name}{why}"
         return found or [Reason(text, passes=False, command=command)]
     text = (
         f"{name} enters the pool when the task at the previous point no longer waits for the "

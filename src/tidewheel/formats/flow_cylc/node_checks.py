@@ -141,7 +141,7 @@ def check_tasks(
         for output in node.skip.outputs:
             if output not in known:
                 where = f"[runtime][{node.name}][skip]outputs"
-                message = f"{where} names {output!r}, which is no output of this task"
+                message = f"{where} names {output!r}, which this task does not have"
                 hint = meant(output, known, "declare it under [[[outputs]]], or remove it")
                 findings.warning("unknown-output", message, hint, node.position)
 

@@ -101,7 +101,10 @@ def _mapping_problem(
     is_played = source is not None and source.run_mode is definition.RunMode.SKIP
     if is_played and not (mapped is not None and mapped.run_mode is definition.RunMode.SKIP):
         seen = f"{name} is mapped over {over.source}.{over.value}, but {over.source} is skipped"
-        return seen, "a task that is skipped returns no list"
+        return seen, (
+            "a skipped task returns no list: remove run mode = skip from "
+            f"{over.source}, or write it for {name}, too"
+        )
     return None
 
 

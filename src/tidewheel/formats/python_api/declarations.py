@@ -285,7 +285,8 @@ def _at(node: Named, offset: object) -> Mention:
         seen = f"{node}[{offset}] is a number, but the cycle points of this workflow are dates"
         raise BadStatement(seen, f'write an interval: {node}["-P1D"], {node}["-PT6H"]')
     if offset > 0:
-        seen = f"{node}[{offset}] could mean {offset} points later or the point {offset}"
+        later = "1 point" if offset == 1 else f"{offset} points"
+        seen = f"{node}[{offset}] could mean {later} later or the point {offset}"
         raise BadStatement(seen, f'write {node}["+P{offset}"] or {node}["{offset}"]')
     return replace(node.mention, offset=f"-P{-offset}")
 

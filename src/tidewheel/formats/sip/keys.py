@@ -140,7 +140,7 @@ FORMER_KEYS: Mapping[str, tuple[str, str]] = {
     "app_config": ("timeout", f"remove it; {_IN_ITS_FOLDER}args.json (or .json.j2)"),
     "resources_required": (
         "workflow",
-        "remove it; in 2.0 each stage of a workflow says what it needs",
+        "remove it; in 2.0 each stage of the definition has its own resources_required",
     ),
 }
 STAGE: Mapping[str, Key] = {

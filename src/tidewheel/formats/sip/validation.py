@@ -109,7 +109,7 @@ def _report_unknown(
         named = f"for_each of stage {stage.id} names {dependency.stage!r}"
         message = f"{named}, which is not a stage"
         forms = "write a list, a parameter such as {{ names }}, STAGE.OUTPUT, or a stage"
-        hint = f"{hint} {forms}" if near else f"{forms}; {hint}"
+        hint = f"{hint} W{forms[1:]}" if near else f"{forms}; {hint}"
     findings.warning("unknown-stage", message, hint, dependency.position)
     obstacles.error("unknown-stage", message, hint, dependency.position)
 

@@ -246,7 +246,7 @@ class _Conversion:
             result |= {key: more.pop(key) for key in ("flavour", "label") if more.get(key)}
             result["exclusive"] = more.pop("exclusive", False)
         if lost := ", ".join(name for name, one in more.items() if one not in (None, {}, [])):
-            seen = f"{lost} of a resource of {what} is not carried over"
+            seen = f"a resource of {what} has {lost}, which is not carried over"
             hint = "2.0 has no such key; use labels of workers instead (resources: label)"
             self.findings.warning(LOST, seen, hint, item.position)
         return result

@@ -31,6 +31,7 @@ _REMARKS = frozenset(
     {"status", "created", "updated", "processing_block_ids", "resources_assigned"}
     | {"assigned_resources", "sbi_id", "date", "date_time", "name", "description"}
 )
+_REGISTER = "register the workflow (tidewheel register); the request gives its id and version"
 _RESOURCES = ("resources_required", "resources_requirement")
 _TYPES = {"real-time": "realtime", "real_time": "realtime", "real time": "realtime"}
 _SCHEDULING_BLOCK = ("id", "project", "telescope", "programme_block")
@@ -172,7 +173,7 @@ class _Request:
             found = part.take(word)
             if found is None:
                 continue
-            hint = "in 2.0 each stage of a workflow says what it needs"
+            hint = "in 2.0 each stage of the definition has its own resources_required"
             if plain_value(found.value) in ([], {}):
                 self._change(found, f"{what} has an empty {word}", hint)
             else:
@@ -200,13 +201,12 @@ class _Request:
         )
         apart = dict(zip(("id", "version", "parameters"), map(part.take, words), strict=True))
         if stages := part.take("workflow_stages"):
-            hint = "a request names a registered workflow: tidewheel register"
-            self._lose(stages, f"{what} contains the stages of its workflow", hint)
+            self._lose(stages, f"{what} contains the stages of its workflow", _REGISTER)
         if found is None and not any(apart.values()):
             return None
         if found is not None and not isinstance(found.value, Fields):
-            hint = "a request names a registered workflow: tidewheel register"
-            self._lose(found, f"the workflow of {what} is {KINDS[type(found.value)]}", hint)
+            kind = KINDS[type(found.value)]
+            self._lose(found, f"the workflow of {what} is {kind}, not a mapping", _REGISTER)
             return found
         inner = _Part(found.value if found is not None else Fields((), part.fields.position))  # type: ignore[arg-type]
         made: dict[str, Entry | None] = {
@@ -217,8 +217,8 @@ class _Request:
         made = {name: self._renamed(one, name) for name, one in made.items()}
         for entry in inner.left.values():
             if plain_value(entry.value) not in ({}, [], ""):
-                hint = "a request names a registered workflow: tidewheel register"
-                self._lose(entry, f"the workflow of {what} has {entry.key.text!r}", hint)
+                seen = f"the workflow of {what} has the key {entry.key.text!r}"
+                self._lose(entry, seen, _REGISTER)
         here = part.fields.position if found is None else found.value.position
         return _entry("workflow", _fields(made, here), here)
 

@@ -128,7 +128,7 @@ class Handlers:
     def _check(self, name: str) -> None:
         finding = name_finding("handler", name)
         if finding is not None:
-            raise BadSetting("handler", name, finding)
+            raise BadSetting("handler", name, fault=finding)
         if name in self._by_name:
             raise BadSetting("handler", name, "a name that no other function is registered for")
 

@@ -65,9 +65,12 @@ def tying_prefix(prefixes: tuple[tuple[str, ...], ...] = PREFIXES) -> tuple[str,
     raise BadSetting(
         "tie_jobs",
         True,
-        "a machine with bubblewrap (package bubblewrap), or with unshare and setpriv "
-        "(util-linux) and user namespaces; install bubblewrap, or start the worker without "
-        "tie_jobs: then a worker that is started later on this host takes over its jobs",
+        fault=(
+            "tie_jobs needs bubblewrap, or unshare and setpriv (util-linux) with user "
+            "namespaces, and this machine has neither; install bubblewrap, or start the worker "
+            "without tie_jobs: a worker that is started later on this host then takes over its "
+            "jobs"
+        ),
     )
 
 

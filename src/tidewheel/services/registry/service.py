@@ -431,7 +431,7 @@ def _checked(kept: StoredDefinition, asked: RunRequest, *, is_request: bool) -> 
 def _rendered(kept: StoredDefinition, asked: RunRequest) -> Document:
     if kept.kind == PYTHON:
         message = f"{asked} is written in Python: there is nothing to render"
-        hint = "its files: tidewheel workflows show"
+        hint = f"see its files: tidewheel workflows show {asked}"
         raise validation.refusal(str(asked), "python-definition", message, hint)
     findings = Findings()
     with _loaded(kept, asked, _values(asked), findings) as (loaded, _, found):

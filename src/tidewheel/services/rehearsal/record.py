@@ -195,7 +195,7 @@ _WORDS = {
     WaitedFor.START: "start",
     WaitedFor.PARENT: "parent {blocker}",
     WaitedFor.LIMIT: "limit: its group was full until {blocker} ended",
-    WaitedFor.RUNAHEAD: "runahead: {blocker} was among the oldest unfinished",
+    WaitedFor.RUNAHEAD: "runahead: {blocker} was among the oldest unfinished tasks",
     WaitedFor.CLOCK: "clock: {clock}",
     WaitedFor.RETRY: "retry delay of {idle}",
     WaitedFor.XTRIGGER: "xtrigger, {idle} after {blocker}",

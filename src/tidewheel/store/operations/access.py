@@ -193,8 +193,8 @@ def audit_violations(tx: Transaction) -> list[Violation]:
             if entry.number == number:
                 break
     if before.number < number:
-        seen = f"it ends with entry {before.number}, and {number} is known to be the last"
-        return [_broken(before.number + 1, f"the end is missing: {seen}")]
+        seen = f"the last entry is {before.number}, but entry {number} was written, too"
+        return [_broken(before.number + 1, f"entries are missing at the end: {seen}")]
     if before.sha256 != digest:
         return [_broken(number, f"the last entry known has another hash: {digest}")]
     if newest > number:

@@ -222,8 +222,11 @@ class RemoteWrites(ServerPart):
         answers: list[Answered] = []
         portions = list(in_portions(msgspec.json.encode(task_body(task)) for task in tasks))
         if len(portions) > 1 and atomic:
-            seen = f"{len(tasks)} with more than {BODY_BYTES_MAX} bytes together"
-            raise BadSetting("tasks", seen, "less in one call to a server; use several calls")
+            fault = (
+                f"the {len(tasks)} tasks have more than {BODY_BYTES_MAX} bytes together; a "
+                "server accepts no more in one call: use several calls"
+            )
+            raise BadSetting("tasks", len(tasks), fault=fault)
         for portion in portions:
             # With ids of the caller's: the same tasks again are the same tasks.
             response = await self.transport.call(
@@ -369,7 +372,7 @@ class NeedsStore(Refused):
     def __init__(self, operation: str) -> None:
         self.operation = operation
         super().__init__(
-            f"{operation.replace('_', ' ')} is not possible through a server; give the store "
+            f"this cannot be done through a server (operation {operation}); give the store "
             "itself: --store postgresql://…, or on the machine of the server: "
             "--store sqlite:///PATH"
         )

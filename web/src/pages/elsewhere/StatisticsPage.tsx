@@ -19,7 +19,7 @@ export function StatisticsPage() {
   if (data === undefined) return <Loading what="statistics" />;
   return (
     <div className="plain-page">
-      <div className="page-head"><h1>Statistics</h1><span className="muted">of the newest {data.all.attempts} attempts that have ended</span></div>
+      <div className="page-head"><h1>Statistics</h1><span className="muted">of {data.all.attempts === 1 ? "1 attempt that has" : `the newest ${data.all.attempts} attempts that have`} ended</span></div>
       {data.all.attempts === 0 ? <Empty title="Nothing has ended yet">Figures appear when the first attempt has ended.</Empty> : <Whole all={data.all} />}
       {data.all.attempts > 0 && (
         <>

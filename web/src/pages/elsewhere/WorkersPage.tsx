@@ -5,7 +5,7 @@ import { workersQuery } from "../../api/storeQueries";
 import type { WorkerFacts } from "../../api/storeTypes";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
-import { bytesText } from "../../ui/quantities";
+import { bytesText, countText } from "../../ui/quantities";
 import { Ago, useNow } from "../../ui/time";
 import { useAddress } from "../useAddress";
 import { workerWord } from "./workers";
@@ -23,7 +23,7 @@ export function WorkersPage() {
     <div className="plain-page">
       <div className="page-head">
         <h1>Workers</h1>
-        <span className="muted">{live.length} active, {held} of {slots} slots in use</span>
+        <span className="muted">{live.length} active, {held} of {countText(slots, "slot")} in use</span>
         <Button look="quiet" className="page-end" aria-pressed={all} onClick={() => change({ all: all ? "" : "true" })}>Show stopped workers</Button>
       </div>
       {workers.length === 0 ? (
@@ -45,7 +45,7 @@ function WorkerCard({ worker }: { worker: WorkerFacts }) {
       <div className="worker-title"><b>{plain(worker.name)}</b> <span className="faint mono">{worker.id}</span><span className={`worker-word ${word}`}>{word}</span></div>
       <div className="load" role="meter" aria-label="Slots in use" aria-valuemin={0} aria-valuemax={worker.slots} aria-valuenow={worker.leases}><i style={{ width: `${Math.min(100, 100 * part)}%` }} /></div>
       <div className="worker-line">
-        <Link to="/tasks" search={{ worker: worker.id, status: "running,cancelling" }}>{worker.leases} of {worker.slots} slots</Link>
+        <Link to="/tasks" search={{ worker: worker.id, status: "running,cancelling" }}>{worker.leases} of {countText(worker.slots, "slot")}</Link>
         <span className="muted">seen <Ago at={worker.stopped_at ?? worker.seen_at} /></span>
       </div>
       {worker.trouble && <p className="worker-trouble">{plain(worker.trouble)}</p>}

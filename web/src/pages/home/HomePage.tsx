@@ -10,6 +10,7 @@ import { useShortcut } from "../../shell/shortcuts";
 import { FilterField } from "../../ui/FilterField";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
+import { countText } from "../../ui/quantities";
 import { StateIcon } from "../../ui/StateIcon";
 import { countedTitle, useTitle } from "../../ui/title";
 import { RunList } from "../RunsPage";
@@ -103,7 +104,7 @@ function Grid({ runs, error, retry, wall, leftOut, asked }: { runs: readonly Gri
   return (
     <>
       <RunGrid runs={runs} wall={wall} />
-      {leftOut > 0 && <p className="muted left-out">{leftOut} more match: filter by name or status to see them.</p>}
+      {leftOut > 0 && <p className="muted left-out">{countText(leftOut, "more run")} not shown: filter by name or status to see {leftOut === 1 ? "it" : "them"}.</p>}
     </>
   );
 }

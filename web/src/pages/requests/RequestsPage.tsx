@@ -9,6 +9,7 @@ import { globMatcher } from "../../ui/globs";
 import { inWords } from "../../ui/palette";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
+import { countText } from "../../ui/quantities";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
 import { BlockPanel } from "./BlockPanel";
@@ -44,7 +45,7 @@ export function RequestsPage() {
       <div className={chosen === "" ? "requests-frame" : "requests-frame with-block"}>
         <div className="instances">
           {blocks.length === 0 && <NoBlocks />}
-          {blocks.length > 0 && shown.length === 0 && <Empty title="No block matches">None of {blocks.length} blocks has “{text}” in its name or status.</Empty>}
+          {blocks.length > 0 && shown.length === 0 && <Empty title="No block matches">{countText(blocks.length, "block")}; none has “{text}” in its name or status.</Empty>}
           {inInstances(shown).map(([sbi, there]) => (
             <section key={sbi} className="card part" aria-label={sbi}>
               <InstanceHead id={sbi} sbi={sbis.find((one) => one.id === sbi)} blocks={there} />

@@ -65,7 +65,7 @@ function Version({ workflow }: { workflow: WorkflowDocument }) {
           <h2>Findings</h2>
           {findings.length === 0 ? <p className="muted">There are no errors, warnings or notes.</p> : <Findings findings={findings} onJump={jump} />}
         </section>
-        <Runs name={name} />
+        <Runs name={name} may={may} />
         <section className="card part" aria-label="Parameters">
           <h2>Parameters</h2>
           {parameters.length === 0 ? <p className="muted">{workflow.kind === "flow.cylc" ? "The definition declares no parameters; its templates may use variables." : "The workflow has no parameters."}</p> : <Parameters parameters={parameters} />}
@@ -146,7 +146,7 @@ function Took({ seconds, usual, most }: { seconds: number; usual: number; most: 
   );
 }
 
-function Runs({ name }: { name: string }) {
+function Runs({ name, may }: { name: string; may: boolean }) {
   const { data: runs, error } = useQuery(runsOfQuery(name));
   const took = (runs ?? []).map((run) => tookSeconds(run) ?? 0);
   const usual = usualSeconds(runs ?? []).get(name);
@@ -154,7 +154,7 @@ function Runs({ name }: { name: string }) {
     <section className="card part" aria-label="Runs">
       <h2>Runs</h2>
       {error !== null && <Failure error={error} />}
-      {runs?.length === 0 && <p className="muted">This workflow has not run yet. Request a run above, or: <code>tidewheel run {plain(name)} --server {location.origin}</code></p>}
+      {runs?.length === 0 && <p className="muted">This workflow has not run yet. {may ? "Request a run above, or:" : "A user with the scope submit can request a run:"} <code>tidewheel run {plain(name)} --server {location.origin}</code></p>}
       {usual !== undefined && <p className="muted">Completed runs usually take {durationText(usual)} from start to end. Each bar shows how long one run took; ▏ marks the usual time.</p>}
       <ul className="file-list run-rows">
         {runs?.map((run, place) => (

@@ -7,6 +7,7 @@ import { useMay } from "../../api/session";
 import { globMatcher } from "../../ui/globs";
 import { Empty, Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
+import { countText } from "../../ui/quantities";
 import { Ago } from "../../ui/time";
 import { Intake } from "./Intake";
 import { needsOf } from "./parameters";
@@ -28,7 +29,7 @@ export function WorkflowsPage() {
       </div>
       {may && <Intake />}
       {data.length === 0 && <NoWorkflows may={may} />}
-      {data.length > 0 && names.length === 0 && <Empty title="No workflow matches">None of {data.length} versions has “{text}” in its name.</Empty>}
+      {data.length > 0 && names.length === 0 && <Empty title="No workflow matches">{countText(data.length, "version")}; none has “{text}” in its name.</Empty>}
       <ul className="workflow-list">
         {names.map((name) => <WorkflowLine key={name} name={name} versions={data.filter((one) => one.name === name)} />)}
       </ul>

@@ -16,8 +16,8 @@ export function resourceText({ type, number = 1, flavour, exclusive, value = 0, 
 
 export function elementsText({ max, count, items = [], parameter, stage, output }: NonNullable<StageDocument["for_each"]>): string {
   if (count !== undefined) return `${countText(count, "element")}: ${items.map(textOf).join(", ")}${count > items.length ? ", …" : ""}`;
-  if (stage === undefined) return parameter ? `the elements of parameter ${parameter}, at most ${max}` : `a list that a request gives, of at most ${max} elements`;
-  return output === undefined ? `the same elements as ${stage}; each element waits for the same element of ${stage}` : `output ${output} of ${stage}, at most ${max} elements`;
+  if (stage === undefined) return parameter ? `the elements of parameter ${parameter}, at most ${max}` : `a list that a request gives, of at most ${countText(max, "element")}`;
+  return output === undefined ? `the same elements as ${stage}; each element waits for the same element of ${stage}` : `output ${output} of ${stage}, at most ${countText(max, "element")}`;
 }
 
 /** The lines that unfold, without those that say nothing. */

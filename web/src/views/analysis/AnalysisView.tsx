@@ -44,7 +44,7 @@ export function AnalysisView() {
         <div className="analysis-body">
           <Names names={names} quantity={quantity} chosen={one.name} choose={setChosen} />
           <div className="analysis-charts" tabIndex={0} role="region" aria-label="Charts">
-            {one.figures.count === 0 ? <Empty title={`No ${quantity.title} figures for ${one.name}`}>{`${countText(one.failed, "attempt")} failed${one.failedAfter.count > 0 ? ` (half of them within ${durationText(one.failedAfter.p50)})` : ""}${one.failed === one.ended ? ", and none succeeded" : ""}. ${reasonFor(quantity)}`}</Empty> : (
+            {one.figures.count === 0 ? <Empty title={`No ${quantity.title} figures for ${one.name}`}>{`${countText(one.failed, "attempt")} failed${one.failedAfter.count > 0 ? ` (${one.failedAfter.count === 1 ? "after" : "half of them within"} ${durationText(one.failedAfter.p50)})` : ""}${one.failed === one.ended ? ", and none succeeded" : ""}. ${reasonFor(quantity)}`}</Empty> : (
               <>
                 <OverPoints of={one} quantity={quantity} />
                 <Distribution of={one} quantity={quantity} />

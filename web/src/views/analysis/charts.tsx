@@ -35,7 +35,7 @@ export function OverPoints({ of, quantity }: { of: NameFigures; quantity: Quanti
   return (
     <figure>
       <figcaption><b>{of.name}</b> {quantity.title.toLowerCase()} over cycles</figcaption>
-      <Plot label={`${quantity.title} of ${of.name} over ${plot.data[0].length} cycles`} data={plot.data} series={plot.series} x={plot.axis} y={quantity} place={(index) => plot.points[index] ?? ""} height={210} />
+      <Plot label={`${quantity.title} of ${of.name} over ${countText(plot.data[0].length, "cycle")}`} data={plot.data} series={plot.series} x={plot.axis} y={quantity} place={(index) => plot.points[index] ?? ""} height={210} />
     </figure>
   );
 }

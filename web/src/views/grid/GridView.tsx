@@ -13,7 +13,7 @@ import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { sharedPoint, shortPoint } from "../../ui/points";
-import { countText } from "../../ui/quantities";
+import { countText, leftOutText } from "../../ui/quantities";
 import { StateIcon, stateStyle } from "../../ui/StateIcon";
 import { placeAfter, squareText, taskGrid, type GridLine, type Place, type Square, type TaskGrid } from "./grid";
 import "./grid.css";
@@ -34,7 +34,7 @@ export function GridView() {
   return (
     <div className="matrix-view">
       <div className="view-bar">
-        <span className="muted">{countText(grid.points.length, "point")}, {countText(shown.length, taskWord())}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
+        <span className="muted">{countText(grid.points.length, "point")}, {countText(shown.length, taskWord())}{pointsLeftOut > 0 && `; ${leftOutText(pointsLeftOut)}`}</span>
         <Button look="quiet" disabled={names.size === 0} onClick={() => setToggled("")} title="Fold only families with ten or more tasks">Reset</Button>
       </div>
       {shown.length === 0 ? (

@@ -7,6 +7,7 @@ import type { TaskRow } from "../../api/types";
 import { rowFilter } from "../../pages/run/filters";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { CountsBar, Empty } from "../../ui/parts";
+import { leftOutText } from "../../ui/quantities";
 import { StateWord } from "../../ui/StateIcon";
 import { touchedBy } from "./happenings";
 
@@ -43,7 +44,7 @@ export function PastTasks({ past }: { past: PastDocument }) {
   return (
     <section className="past-tasks" aria-label="Tasks as they were">
       <header>
-        <b>{pooled} in the pool</b><span className="muted">of {past.tasks.length} known then{past.points_left_out > 0 ? `; ${past.points_left_out} older points are left out` : ""}</span>
+        <b>{pooled} in the pool</b><span className="muted">of {past.tasks.length} known then{past.points_left_out > 0 ? `; ${leftOutText(past.points_left_out)}` : ""}</span>
         <label className="end"><input type="checkbox" checked={show === "pool"} onChange={(event) => setShow(event.target.checked ? "pool" : "all")} /> only the pool</label>
       </header>
       {lines.length === 0 ? (

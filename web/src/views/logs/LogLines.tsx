@@ -3,6 +3,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState, type CSSProperties, type MouseEvent } from "react";
 import { useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
+import { countText } from "../../ui/quantities";
 import { countBefore } from "./buffer";
 import { textsOf } from "./finding";
 import { logPath, type KnownLine, type LogFollower, type LogPlace, type LogState } from "./follower";
@@ -156,6 +157,6 @@ function Nothing({ filtered, least, over }: { filtered: boolean; least: number; 
 }
 
 export function sizeText(bytes: number): string {
-  if (bytes < 1_000) return `${bytes} bytes`;
+  if (bytes < 1_000) return countText(bytes, "byte");
   return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }

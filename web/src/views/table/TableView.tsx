@@ -11,7 +11,7 @@ import { useTicks } from "../../pages/run/ticks";
 import { needsAction, useOpenAt } from "../../pages/run/trouble";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
-import { countText } from "../../ui/quantities";
+import { countText, leftOutText } from "../../ui/quantities";
 import { stepIn, useRoving } from "../../ui/roving";
 import { COLUMNS } from "./columns";
 import "./table.css";
@@ -49,7 +49,7 @@ export function TableView() {
   return (
     <div className="table-view">
       <div className="view-bar">
-        <span className="muted">{shown.length === rows.length ? countText(rows.length, taskWord()) : `${shown.length} of ${countText(rows.length, taskWord())}`}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
+        <span className="muted">{shown.length === rows.length ? countText(rows.length, taskWord()) : `${shown.length} of ${countText(rows.length, taskWord())}`}{pointsLeftOut > 0 && `; ${leftOutText(pointsLeftOut)}`}</span>
         {foldAll !== null && <Button onClick={foldAll}>Fold again</Button>}
       </div>
       {shown.length === 0 ? (

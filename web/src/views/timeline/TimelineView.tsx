@@ -48,7 +48,7 @@ export function TimelineView() {
         <span className="timeline-zoom">
           <Button look="quiet" title="Zoom in (+, Ctrl and wheel)" onClick={() => zoom(0.5)}>Zoom in</Button>
           <Button look="quiet" title="Zoom out (-)" disabled={span === null} onClick={() => zoom(2)}>Zoom out</Button>
-          <Button look="quiet" disabled={span === null} title="Show the whole time (0)" onClick={() => setSpan(null)}>Fit</Button>
+          <Button look="quiet" disabled={span === null} title="Show the whole time range (0)" onClick={() => setSpan(null)}>Fit</Button>
         </span>
         <Legend />
         {found.data.left_out && <span className="muted">older jobs are left out</span>}

@@ -10,7 +10,7 @@ import { useTicks } from "../../pages/run/ticks";
 import { needsAction, useOpenAt } from "../../pages/run/trouble";
 import { useRunPage } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
-import { countText } from "../../ui/quantities";
+import { countText, leftOutText } from "../../ui/quantities";
 import { TreeLine } from "./TreeLine";
 import { flatten, growTree, isOpenByItself, stepOf, triesOf, type Branch, type Leaf, type Line } from "./tree";
 import "./tree.css";
@@ -35,7 +35,7 @@ export function TreeView() {
         <Button look="quiet" onClick={() => all(true)}>Open all</Button>
         <Button look="quiet" onClick={() => all(false)}>Close all</Button>
         <Button look="quiet" disabled={said.size === 0} onClick={() => setSaid(NOTHING)} title="Open only points with tasks that have not ended, or have failed">Reset</Button>
-        <span className="muted">{!stages && `${countText(points.length, "point")}, `}{countText(shown.length, taskWord())}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
+        <span className="muted">{!stages && `${countText(points.length, "point")}, `}{countText(shown.length, taskWord())}{pointsLeftOut > 0 && `; ${leftOutText(pointsLeftOut)}`}</span>
       </div>
       {lines.length === 0 ? (
         <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task matches the filters"}>
