@@ -175,10 +175,9 @@ def _satisfy_if_heard(context: StepContext, task: PooledTask) -> None:
     """Satisfies a task's family atoms, with outputs that members made alone while it waited."""
     for arrow, base in task.plan.arrows_at(task.point):
         for leaf in arrow.leaves:
-            if (
-                leaf.group is not None
-                and evaluation.value_to(context.pool, leaf, task) is AtomValue.TRUE
-            ):
+            if leaf.group is None:
+                continue
+            if evaluation.value_to(context.pool, leaf, task) is AtomValue.TRUE:
                 satisfy(context, task, arrow, base, leaf.number)
 
 
@@ -523,11 +522,9 @@ def _record_made(context: StepContext, task: PooledTask, new: Flows) -> None:
             pooled = context.pool.tasks.get(child.key)
             if pooled is None or new.isdisjoint(pooled.flows):
                 continue
-            leaf = child.link.leaf
-            if (
-                evaluation.leaf_value(context.pool, leaf, child.point, new & pooled.flows)
-                is AtomValue.TRUE
-            ):
+            leaf, flows = child.link.leaf, new & pooled.flows
+            value = evaluation.leaf_value(context.pool, leaf, child.point, flows)
+            if value is AtomValue.TRUE:
                 satisfy(context, pooled, child.link.arrow, child.base, leaf.number)
 
 
