@@ -82,7 +82,7 @@ def test_chosen_values_are_variables_texts_as_they_are_and_all_else_as_json():
         ({}, "1/a has no named values"),
         ({"other": 1}, "1/a has only other"),
         ({str(n): n for n in range(12)}, "and 2 more"),
-        ({"path": 1, "files": ["one"]}, "1/a.files has 1 elements"),
+        ({"path": 1, "files": ["one"]}, "1/a.files has 1 element;"),
         ({"path": 1, "files": "text"}, "1/a.files has no named values"),
     ],
 )

@@ -125,12 +125,9 @@ def start(
         if facts.st_uid != users["worker_uid"]:
             return {"refused": "a folder that the job needs is not the worker's"}
         if facts.st_gid not in (users["worker_gid"], user.pw_gid):
-            seen = (
-                "a folder that the job needs was another user's: its group is "
-                f"{facts.st_gid}, not the group of {user.pw_name}"
-            )
+            seen = f"its group is {facts.st_gid}, not the group of {user.pw_name}"
             hint = "name the earlier user in the file of --run-as, or start a new run"
-            return {"refused": f"{seen}; {hint}"}
+            return {"refused": f"a folder of the job was another user's: {seen}; {hint}"}
     for file in shared:
         os.fchown(file, -1, user.pw_gid)
     own = {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
