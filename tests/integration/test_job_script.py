@@ -321,6 +321,33 @@ def test_a_job_knows_who_and_where_it_is(tmp_path):
     assert seen["PYTHONPATH"] == f"{run}/share/lib/python:{run}/lib/python"
 
 
+BASH_COMMANDS_MAX = 118  # they may only fall: each job pays for them before its script begins
+
+
+def test_a_job_with_nothing_but_a_script_makes_bash_execute_no_more_commands(tmp_path):
+    """A second bash prints each command of the job's own text and of the library."""
+    ran = run_node(tmp_path, node(main='test -n "${AGAIN-}" || AGAIN=1 bash -x "$0"'))
+    assert ran.status == 0
+    assert sum(line.startswith("+") for line in ran.err.splitlines()) <= BASH_COMMANDS_MAX
+    assert "tidewheel__signalled" not in ran.err
+
+
+CALLED_BY_SCRIPTS = (
+    "cylc__job__disable_fail_signals",
+    "cylc__job__wait_cylc_message_started",
+    "cylc__job__poll_grep_workflow_log",
+    "cylc__job_abort",
+)
+
+
+@pytest.mark.parametrize("name", CALLED_BY_SCRIPTS)
+def test_a_job_that_needs_more_of_the_library_and_does_not_find_it_fails(tmp_path, name):
+    gone = f"TIDEWHEEL_JOB_LIBRARY=/nowhere/job_library.sh; {name} here || :; echo not reached"
+    ran = run_node(tmp_path, node(main=gone))
+    assert (ran.status, ran.out) == (1, "")
+    assert "/nowhere/job_functions.sh" in ran.err
+
+
 def test_results_of_xtriggers_are_taken_as_they_are(tmp_path):
     results = (("up", {"point": "3", "text": "$(exit 9) `exit 9`", "a-b": 1, "offset": "x"}),)
     mine = (("up_offset", "mine"), ("OTHER", "$up_point"))

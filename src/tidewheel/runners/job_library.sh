@@ -4,7 +4,27 @@
 # file, and calls what follows in the order of its parts. The worker gives TIDEWHEEL_RUN_DIR,
 # TIDEWHEEL_JOB_DIR and TIDEWHEEL_BIN. On the common way no process is started here: each would
 # cost as much as all the rest.
+#
+# Every job pays for each line of this file (docs/decisions/0052): a loop over the names cost
+# four times what the assignments cost, and what few jobs need is read when they need it.
 
+# First, while there are few variables: with each change of TZ bash makes its environment anew.
+tidewheel__now() { # puts the time in UTC into tidewheel__time
+    printf -v tidewheel__time '%(%FT%T%z)T' -1
+    if [[ $tidewheel__time == *+0000 ]]; then
+        tidewheel__time=${tidewheel__time%+0000}Z
+    else
+        TZ=UTC printf -v tidewheel__time '%(%FT%TZ)T' -1
+    fi
+}
+if [[ $TIDEWHEEL_UTC == True ]]; then
+    export TZ=UTC
+fi
+tidewheel__now
+
+export TIDEWHEEL_{WORKFLOW_{ID,NAME,UUID,{INITIAL,FINAL,START}_CYCLE_POINT},CYCLING_MODE,UTC} \
+    TIDEWHEEL_TASK_{CYCLE_POINT,NAME,SUBMIT_NUMBER,TRY_NUMBER,FLOW_NUMBERS,NAMESPACE_HIERARCHY}
+set -a # exported, until `set +a`
 TIDEWHEEL_TASK_ID=$TIDEWHEEL_TASK_CYCLE_POINT/$TIDEWHEEL_TASK_NAME
 printf -v TIDEWHEEL_TASK_JOB '%s/%02d' "$TIDEWHEEL_TASK_ID" "$TIDEWHEEL_TASK_SUBMIT_NUMBER"
 TIDEWHEEL_WORKFLOW_NAME_BASE=${TIDEWHEEL_WORKFLOW_NAME##*/}
@@ -18,81 +38,81 @@ TIDEWHEEL_TASK_LOG_DIR=$TIDEWHEEL_JOB_DIR
 TIDEWHEEL_TASK_LOG_ROOT=$TIDEWHEEL_JOB_DIR/job
 TIDEWHEEL_TASK_WORK_DIR=$TIDEWHEEL_RUN_DIR/work/$TIDEWHEEL_TASK_ID
 TIDEWHEEL_TASK_SHARE_CYCLE_DIR=$TIDEWHEEL_RUN_DIR/share/cycle/$TIDEWHEEL_TASK_CYCLE_POINT
-TIDEWHEEL_VERBOSE=false TIDEWHEEL_DEBUG=false
+TIDEWHEEL_VERBOSE=false
+TIDEWHEEL_DEBUG=false
 
-for tidewheel__name in \
-    WORKFLOW_{ID,NAME,NAME_BASE,UUID,RUN_DIR,LOG_DIR,SHARE_DIR,WORK_DIR,HOST,OWNER} \
-    WORKFLOW_{INITIAL,FINAL,START}_CYCLE_POINT CYCLING_MODE UTC VERBOSE DEBUG \
-    TASK_{ID,JOB,NAME,CYCLE_POINT,SUBMIT_NUMBER,TRY_NUMBER,FLOW_NUMBERS} \
-    TASK_{NAMESPACE_HIERARCHY,LOG_DIR,LOG_ROOT,WORK_DIR,SHARE_CYCLE_DIR}; do
-    tidewheel__twin=TIDEWHEEL_$tidewheel__name
-    export "$tidewheel__twin" "CYLC_$tidewheel__name=${!tidewheel__twin}"
-done
-unset tidewheel__name tidewheel__twin
-
-export CYLC_VERSION=8.5.4 # of the interface that existing scripts find here
-export CYLC_TASK_COMMS_METHOD=poll PYTHONUNBUFFERED=1
-CYLC_TASK_MESSAGE_STARTED_PID= # a worker says that a job has started: there is no such process
-export CYLC_RUN_DIR=${TIDEWHEEL_RUN_DIR%"/$TIDEWHEEL_WORKFLOW_ID"}
+CYLC_WORKFLOW_ID=$TIDEWHEEL_WORKFLOW_ID
+CYLC_WORKFLOW_NAME=$TIDEWHEEL_WORKFLOW_NAME
+CYLC_WORKFLOW_NAME_BASE=$TIDEWHEEL_WORKFLOW_NAME_BASE
+CYLC_WORKFLOW_UUID=$TIDEWHEEL_WORKFLOW_UUID
+CYLC_WORKFLOW_RUN_DIR=$TIDEWHEEL_WORKFLOW_RUN_DIR
+CYLC_WORKFLOW_LOG_DIR=$TIDEWHEEL_WORKFLOW_LOG_DIR
+CYLC_WORKFLOW_SHARE_DIR=$TIDEWHEEL_WORKFLOW_SHARE_DIR
+CYLC_WORKFLOW_WORK_DIR=$TIDEWHEEL_WORKFLOW_WORK_DIR
+CYLC_WORKFLOW_HOST=$TIDEWHEEL_WORKFLOW_HOST
+CYLC_WORKFLOW_OWNER=$TIDEWHEEL_WORKFLOW_OWNER
+CYLC_WORKFLOW_INITIAL_CYCLE_POINT=$TIDEWHEEL_WORKFLOW_INITIAL_CYCLE_POINT
+CYLC_WORKFLOW_FINAL_CYCLE_POINT=$TIDEWHEEL_WORKFLOW_FINAL_CYCLE_POINT
+CYLC_WORKFLOW_START_CYCLE_POINT=$TIDEWHEEL_WORKFLOW_START_CYCLE_POINT
+CYLC_CYCLING_MODE=$TIDEWHEEL_CYCLING_MODE
+CYLC_UTC=$TIDEWHEEL_UTC
+CYLC_VERBOSE=$TIDEWHEEL_VERBOSE
+CYLC_DEBUG=$TIDEWHEEL_DEBUG
+CYLC_TASK_ID=$TIDEWHEEL_TASK_ID
+CYLC_TASK_JOB=$TIDEWHEEL_TASK_JOB
+CYLC_TASK_NAME=$TIDEWHEEL_TASK_NAME
+CYLC_TASK_CYCLE_POINT=$TIDEWHEEL_TASK_CYCLE_POINT
+CYLC_TASK_SUBMIT_NUMBER=$TIDEWHEEL_TASK_SUBMIT_NUMBER
+CYLC_TASK_TRY_NUMBER=$TIDEWHEEL_TASK_TRY_NUMBER
+CYLC_TASK_FLOW_NUMBERS=$TIDEWHEEL_TASK_FLOW_NUMBERS
+CYLC_TASK_NAMESPACE_HIERARCHY=$TIDEWHEEL_TASK_NAMESPACE_HIERARCHY
+CYLC_TASK_LOG_DIR=$TIDEWHEEL_TASK_LOG_DIR
+CYLC_TASK_LOG_ROOT=$TIDEWHEEL_TASK_LOG_ROOT
+CYLC_TASK_WORK_DIR=$TIDEWHEEL_TASK_WORK_DIR
+CYLC_TASK_SHARE_CYCLE_DIR=$TIDEWHEEL_TASK_SHARE_CYCLE_DIR
 # The names that older scripts know.
-export CYLC_SUITE_NAME=$CYLC_WORKFLOW_ID CYLC_SUITE_UUID=$CYLC_WORKFLOW_UUID \
-    CYLC_SUITE_HOST=$CYLC_WORKFLOW_HOST CYLC_SUITE_OWNER=$CYLC_WORKFLOW_OWNER \
-    CYLC_SUITE_RUN_DIR=$TIDEWHEEL_RUN_DIR CYLC_SUITE_DEF_PATH=$TIDEWHEEL_RUN_DIR \
-    CYLC_SUITE_LOG_DIR=$CYLC_WORKFLOW_LOG_DIR CYLC_SUITE_WORK_DIR=$CYLC_WORKFLOW_WORK_DIR \
-    CYLC_SUITE_SHARE_DIR=$CYLC_WORKFLOW_SHARE_DIR \
-    CYLC_SUITE_SHARE_PATH=$CYLC_WORKFLOW_SHARE_DIR \
-    CYLC_SUITE_INITIAL_CYCLE_POINT=$CYLC_WORKFLOW_INITIAL_CYCLE_POINT \
-    CYLC_SUITE_INITIAL_CYCLE_TIME=$CYLC_WORKFLOW_INITIAL_CYCLE_POINT \
-    CYLC_SUITE_FINAL_CYCLE_POINT=$CYLC_WORKFLOW_FINAL_CYCLE_POINT \
-    CYLC_SUITE_FINAL_CYCLE_TIME=$CYLC_WORKFLOW_FINAL_CYCLE_POINT \
-    CYLC_TASK_CYCLE_TIME=$CYLC_TASK_CYCLE_POINT CYLC_TASK_WORK_PATH=$CYLC_TASK_WORK_DIR
-if [[ $CYLC_CYCLING_MODE != integer ]]; then
-    export ISODATETIMECALENDAR=$CYLC_CYCLING_MODE ISODATETIMEREF=$CYLC_TASK_CYCLE_POINT
+CYLC_SUITE_NAME=$TIDEWHEEL_WORKFLOW_ID
+CYLC_SUITE_UUID=$TIDEWHEEL_WORKFLOW_UUID
+CYLC_SUITE_HOST=$TIDEWHEEL_WORKFLOW_HOST
+CYLC_SUITE_OWNER=$TIDEWHEEL_WORKFLOW_OWNER
+CYLC_SUITE_RUN_DIR=$TIDEWHEEL_RUN_DIR
+CYLC_SUITE_DEF_PATH=$TIDEWHEEL_RUN_DIR
+CYLC_SUITE_LOG_DIR=$TIDEWHEEL_WORKFLOW_LOG_DIR
+CYLC_SUITE_WORK_DIR=$TIDEWHEEL_WORKFLOW_WORK_DIR
+CYLC_SUITE_SHARE_DIR=$TIDEWHEEL_WORKFLOW_SHARE_DIR
+CYLC_SUITE_SHARE_PATH=$TIDEWHEEL_WORKFLOW_SHARE_DIR
+CYLC_SUITE_INITIAL_CYCLE_POINT=$TIDEWHEEL_WORKFLOW_INITIAL_CYCLE_POINT
+CYLC_SUITE_INITIAL_CYCLE_TIME=$TIDEWHEEL_WORKFLOW_INITIAL_CYCLE_POINT
+CYLC_SUITE_FINAL_CYCLE_POINT=$TIDEWHEEL_WORKFLOW_FINAL_CYCLE_POINT
+CYLC_SUITE_FINAL_CYCLE_TIME=$TIDEWHEEL_WORKFLOW_FINAL_CYCLE_POINT
+CYLC_TASK_CYCLE_TIME=$TIDEWHEEL_TASK_CYCLE_POINT
+CYLC_TASK_WORK_PATH=$TIDEWHEEL_TASK_WORK_DIR
+CYLC_VERSION=8.5.4 # of the interface that existing scripts find here
+CYLC_TASK_COMMS_METHOD=poll
+PYTHONUNBUFFERED=1
+CYLC_RUN_DIR=${TIDEWHEEL_RUN_DIR%"/$TIDEWHEEL_WORKFLOW_ID"}
+PATH=$TIDEWHEEL_RUN_DIR/share/bin:$TIDEWHEEL_RUN_DIR/bin:$TIDEWHEEL_BIN:$PATH
+PYTHONPATH=$TIDEWHEEL_RUN_DIR/share/lib/python:$TIDEWHEEL_RUN_DIR/lib/python${PYTHONPATH:+:$PYTHONPATH}
+if [[ $TIDEWHEEL_CYCLING_MODE != integer ]]; then
+    ISODATETIMECALENDAR=$TIDEWHEEL_CYCLING_MODE
+    ISODATETIMEREF=$TIDEWHEEL_TASK_CYCLE_POINT
 fi
-if [[ $CYLC_UTC == True ]]; then
-    export TZ=UTC
-fi
-export PATH=$TIDEWHEEL_RUN_DIR/share/bin:$TIDEWHEEL_RUN_DIR/bin:$TIDEWHEEL_BIN:$PATH
-export PYTHONPATH=$TIDEWHEEL_RUN_DIR/share/lib/python:$TIDEWHEEL_RUN_DIR/lib/python${PYTHONPATH:+:$PYTHONPATH}
+set +a
+CYLC_TASK_MESSAGE_STARTED_PID= # a worker says that a job has started: there is no such process
 
 # Where existing scripts look for it; the id is the process group, as they kill it.
 read -r _ _ _ _ tidewheel__group _ <"/proc/$$/stat" || tidewheel__group=$$
 if [[ ${TIDEWHEEL_JOB_RUNNER:=background} == slurm ]]; then
     tidewheel__group=$SLURM_JOB_ID
 fi
-TZ=UTC printf 'CYLC_JOB_RUNNER_NAME=%s\nCYLC_JOB_ID=%d\nCYLC_JOB_PID=%d\nCYLC_JOB_INIT_TIME=%(%FT%TZ)T\n' \
-    "$TIDEWHEEL_JOB_RUNNER" "$tidewheel__group" $$ -1 >>"$TIDEWHEEL_JOB_DIR/job.status"
-unset tidewheel__group
-
-tidewheel__inputs() { # JSON: what the tasks before this one returned
-    export TIDEWHEEL_INPUTS=$TIDEWHEEL_JOB_DIR/inputs.json
-    printf '%s\n' "$1" >"$TIDEWHEEL_INPUTS" || exit 1 # a job without its values is none
-}
-
-tidewheel__file() { # PATH SIZE SHA256 TASK: a file that a task before this one returned
-    local seen
-    if [[ ! -f $1 ]]; then
-        seen='is not there'
-    elif [[ $(stat --dereference --format=%s -- "$1") != "$2" ]]; then
-        seen="has another size than the $2 bytes that it had then"
-    elif [[ $(sha256sum <"$1") != "$3 "* ]]; then
-        seen='has changed since'
-    else
-        return 0
-    fi
-    printf 'the file %s, which %s returned, %s\n' "$1" "$4" "$seen" >&2
-    exit 1
-}
+printf 'CYLC_JOB_RUNNER_NAME=%s\nCYLC_JOB_ID=%d\nCYLC_JOB_PID=%d\nCYLC_JOB_INIT_TIME=%s\n' \
+    "$TIDEWHEEL_JOB_RUNNER" "$tidewheel__group" $$ "$tidewheel__time" >>"$TIDEWHEEL_JOB_DIR/job.status"
+unset tidewheel__group tidewheel__time
 
 # What a job may do with its own failure; an init-script may take some away.
 CYLC_FAIL_SIGNALS='EXIT ERR TERM XCPU'
 
 # ---- for the text of jobs ----
-
-tidewheel__work_in() { # PATH below the run's work directory, as [work sub-directory] says
-    export TIDEWHEEL_TASK_WORK_DIR=$CYLC_WORKFLOW_WORK_DIR/$1
-    export CYLC_TASK_WORK_DIR=$TIDEWHEEL_TASK_WORK_DIR CYLC_TASK_WORK_PATH=$TIDEWHEEL_TASK_WORK_DIR
-}
 
 tidewheel__enter() {
     # The worker has made it, unless it is a directory of the job's own choice.
@@ -101,13 +121,11 @@ tidewheel__enter() {
     } || exit 1
 }
 
-tidewheel__say_started() {
-    "$TIDEWHEEL_BIN/tidewheel" message --output started || :
-}
-
 # How a job ended, in the words of Cylc's jobs; whoever ends otherwise is seen by its wrapper.
 tidewheel__write_exit() { # SUCCEEDED, ERR or a signal
-    TZ=UTC printf 'CYLC_JOB_EXIT=%s\nCYLC_JOB_EXIT_TIME=%(%FT%TZ)T\n' "$1" -1 \
+    local tidewheel__time
+    tidewheel__now
+    printf 'CYLC_JOB_EXIT=%s\nCYLC_JOB_EXIT_TIME=%s\n' "$1" "$tidewheel__time" \
         >>"$TIDEWHEEL_JOB_DIR/job.status" || :
 }
 
@@ -117,131 +135,16 @@ tidewheel__succeeded() { # right after the last part, of which a script may have
     return "$tidewheel__status"
 }
 
-tidewheel__one_by_one() {
-    local tidewheel__part
-    for tidewheel__part in "$@"; do
-        shift
-        tidewheel__to_come "$@"
-        "$tidewheel__part"
-    done
-}
-
-# Whatever a part does, `exit 0` or `exec`, the file remembers what has not run yet: the wrapper
-# reads it, and fails a job that ended without an error before its last part.
-tidewheel__to_come() { # PART…
-    local tidewheel__name tidewheel__names=
-    for tidewheel__name in "${@#tidewheel__}"; do
-        [[ $tidewheel__name == environment ]] ||
-            tidewheel__names+="${tidewheel__names:+, }${tidewheel__name//_/-}"
-    done
-    printf 'TIDEWHEEL_JOB_TO_COME=%s\n' "$tidewheel__names" >>"$TIDEWHEEL_JOB_DIR/job.status" || :
-}
-
-tidewheel__is_cut_short() {
-    local line to_come=
-    while read -r line; do
-        [[ $line != TIDEWHEEL_JOB_TO_COME=* ]] || to_come=${line#*=}
-    done <"$TIDEWHEEL_JOB_DIR/job.status"
-    [[ -n $to_come ]]
-}
-
-# The parts run in a shell of their own: whatever they do to traps and options, this one hears
-# how they ended, and hears a signal at once. Its own names are long, as theirs may be any.
-tidewheel__guard() {
-    local tidewheel__signal tidewheel__status=0
-    tidewheel__before=${!:-} # begun by an init-script
-    for tidewheel__signal in $CYLC_FAIL_SIGNALS; do
-        [[ $tidewheel__signal == E* ]] ||
-            trap "tidewheel__signalled $tidewheel__signal" "$tidewheel__signal"
-    done
-    tidewheel__one_by_one "$@" &
-    wait "$!" || tidewheel__status=$?
-    trap '' TERM XCPU
-    if ((tidewheel__status == 0)) && tidewheel__is_cut_short; then
-        tidewheel__last_script err_script ERR >&2 # the wrapper says why it failed
-    elif ((tidewheel__status == 0)); then
-        tidewheel__write_exit SUCCEEDED
-        tidewheel__last_script exit_script
-    elif ((tidewheel__status > 128)); then
-        tidewheel__failed EXIT "$tidewheel__status"
-    else
-        tidewheel__failed ERR "$tidewheel__status"
-    fi
-    exit 0
-}
-
-tidewheel__signalled() {
-    trap '' TERM XCPU
-    kill -s "$1" 0 # the other processes of this job
-    tidewheel__write_exit "$1"
-    tidewheel__last_script err_script "$1" >&2
-    # A job is over when its script is; a signal may come before that has begun.
-    [[ ${!:-} == "$tidewheel__before" ]] || wait "$!" || :
-    exit $((128 + $(kill -l "$1")))
-}
-
-tidewheel__failed() {
-    if [[ " $CYLC_FAIL_SIGNALS " == *" $1 "* ]]; then
-        tidewheel__write_exit "$1"
-        tidewheel__last_script err_script "$1" >&2
-    elif tidewheel__has_claimed_success; then
-        exit 0
-    fi
-    exit "$2"
-}
-
-# An err-script or exit-script changes nothing about how the job ended.
-tidewheel__last_script() {
-    local tidewheel__function=tidewheel__$1
-    shift
-    if declare -F "$tidewheel__function" >/dev/null; then
-        ("$tidewheel__function" "$@") || printf '%s: status %d\n' "${tidewheel__function#tidewheel__}" "$?" >&2
-    fi
-}
-
-# A job that took its failure into its own hands may say in job.status how it ended.
-tidewheel__has_claimed_success() {
-    local line
-    while read -r line; do
-        [[ $line != CYLC_JOB_EXIT=SUCCEEDED ]] || return 0
-    done <"$TIDEWHEEL_JOB_DIR/job.status"
-    return 1
-}
-
-# ---- for the scripts of existing workflows ----
-
-cylc__job__disable_fail_signals() { # [SIGNAL…]; without one: all of them
-    local signal left
-    (($#)) || CYLC_FAIL_SIGNALS=
-    for signal in "$@"; do
-        left=" $CYLC_FAIL_SIGNALS "
-        CYLC_FAIL_SIGNALS=${left/" $signal "/ }
-    done
-}
-
-# A worker knows that a job has started before the job does; its scheduler soon after.
-cylc__job__wait_cylc_message_started() {
-    local last=$((SECONDS + 10))
-    until grep -qs -- "\[$CYLC_TASK_JOB[(:].* => running" "$CYLC_WORKFLOW_LOG_DIR/log"; do
-        ((SECONDS <= last)) || return 0
-        sleep 0.05
-    done
-}
-
-cylc__job__poll_grep_workflow_log() { # ARGUMENTS of grep
-    local last=$((SECONDS + 60)) pause=0.05
-    until grep -s "$@" "$CYLC_WORKFLOW_LOG_DIR/log"; do
-        if ((SECONDS > last)); then
-            printf 'nothing like this within a minute in %s: grep %s\n' \
-                "$CYLC_WORKFLOW_LOG_DIR/log" "$*" >&2
-            exit 1
-        fi
-        sleep "$pause"
-        pause=0.2
-    done
-}
-
-cylc__job_abort() { # MESSAGE
-    "$TIDEWHEEL_BIN/tidewheel" message "CRITICAL:aborted/\"$1\"" || :
-    exit 1
-}
+# What few jobs call: job_functions.sh has it, and is read by the first that calls any of it.
+tidewheel__more() { . "${TIDEWHEEL_JOB_LIBRARY%/*}/job_functions.sh" || exit 1; }
+tidewheel__inputs() { tidewheel__more; tidewheel__inputs "$@"; }
+tidewheel__file() { tidewheel__more; tidewheel__file "$@"; }
+tidewheel__work_in() { tidewheel__more; tidewheel__work_in "$@"; }
+tidewheel__say_started() { tidewheel__more; tidewheel__say_started "$@"; }
+tidewheel__one_by_one() { tidewheel__more; tidewheel__one_by_one "$@"; }
+tidewheel__to_come() { tidewheel__more; tidewheel__to_come "$@"; }
+tidewheel__guard() { tidewheel__more; tidewheel__guard "$@"; }
+cylc__job__disable_fail_signals() { tidewheel__more; cylc__job__disable_fail_signals "$@"; }
+cylc__job__wait_cylc_message_started() { tidewheel__more; cylc__job__wait_cylc_message_started "$@"; }
+cylc__job__poll_grep_workflow_log() { tidewheel__more; cylc__job__poll_grep_workflow_log "$@"; }
+cylc__job_abort() { tidewheel__more; cylc__job_abort "$@"; }
