@@ -283,11 +283,15 @@ def _type(name: str, schema: Mapping[str, Any]) -> str:
         (
             f"`{field}`",
             _typed(one),
-            "required" if field in required else f"`{json.dumps(one.get('default'))}`",
+            "required" if field in required else _default_of_field(one),
         )
         for field, one in schema["properties"].items()
     ]
     return head + "\n" + table(("field", "type", "default"), rows)
+
+
+def _default_of_field(field: Mapping[str, Any]) -> str:
+    return f"`{json.dumps(field['default'])}`" if "default" in field else "may be missing"
 
 
 def files() -> dict[str, str]:

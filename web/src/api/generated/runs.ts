@@ -115,7 +115,7 @@ export type ErrorGroup = {
   actions: RunAction[];
 };
 
-/** Says since when a run is stalled; `until`: when its stall timer will stop the run. */
+/** Says since when a run is stalled; `until`: when its stall timer will stop the run, if it will. */
 export type RunStall = {
   since: string;
   until: string | null;

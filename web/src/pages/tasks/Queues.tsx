@@ -115,10 +115,11 @@ function Asked({ asking, close }: { asking: NonNullable<Asking>; close: () => vo
   const props = { stale: ["store"], onClose: close };
   if (what === "settings") return <QueueSettings queue={queue} onClose={close} />;
   if (what === "empty") {
+    const count = Math.min(waiting(queue), CANCEL_MAX);
     const cancel = () => post("/tasks/cancel", { filter: { queue: queue.queue, status: ["waiting", "ready"] }, count_max: CANCEL_MAX });
     return (
-      <Confirm {...props} title={`Empty ${queue.queue}`} button={`Cancel ${waiting(queue)} waiting`} danger act={cancel}>
-        <p>This cancels {countText(waiting(queue), "waiting task")}, and all tasks that need them. Running tasks ({running(queue)}) continue to their end.{waiting(queue) > CANCEL_MAX && ` At most ${CANCEL_MAX} tasks are cancelled at once: repeat this for the others.`}</p>
+      <Confirm {...props} title={`Empty ${queue.queue}`} button={`Cancel ${count} waiting`} danger act={cancel}>
+        <p>This cancels {countText(count, "waiting task")}, and all tasks that need them. Running tasks ({running(queue)}) continue to their end.{waiting(queue) > CANCEL_MAX && ` The queue has ${waiting(queue)}, and at most ${CANCEL_MAX} are cancelled at once: repeat this for the others.`}</p>
         <p className="muted">To let the queue drain and keep its waiting tasks for later, pause it instead.</p>
       </Confirm>
     );

@@ -88,7 +88,7 @@ export function DefinitionGraph({ name, version, given }: { name: string; versio
       {error !== null && !isFetching && <Refusal error={error} />}
       {graph === undefined && error === null && <Loading what="the graph" />}
       {error === null && graph && drawing === undefined && <Empty title={`${countText(graph.tasks.length, graph.stages ? "stage" : "task")} are too many to draw`}>{usual === "point" ? "Choose fewer points: fill in from and to above." : "The command line prints it: tidewheel graph."}</Empty>}
-      {error === null && graph && drawing && (drawing.tasks.size + drawing.folds.size === 0 ? <Empty title="There is no task between these points">Give other points, or leave both fields empty to see the first points.</Empty> : <ReactFlowProvider><Canvas drawing={drawing} families={graph.families} colours={colours} onUnfold={(id) => setUnfolded([...unfolded, id])} /></ReactFlowProvider>)}
+      {error === null && graph && drawing && (drawing.tasks.size + drawing.folds.size === 0 ? <Empty title="There is no task between these points">{asked.start === "" && asked.stop === "" ? "The graph names no task at the first points." : "Give other points, or leave both fields empty to see the first points."}</Empty> : <ReactFlowProvider><Canvas drawing={drawing} families={graph.families} colours={colours} onUnfold={(id) => setUnfolded([...unfolded, id])} /></ReactFlowProvider>)}
     </div>
   );
 }
