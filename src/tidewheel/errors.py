@@ -394,7 +394,8 @@ class NotRunning(Refused, code="not_running"):
             )
         seen = f"{name} is not running ({status})"
         if status not in ("created", "stopped", "completed", "error"):
-            seen = f"{name} is {status}, but its scheduler is gone"
+            why = "no scheduler drives it" if status == "stalled" else "its scheduler is gone"
+            seen = f"{name} is {status}, but {why}"
         super().__init__(f"{seen}; {do}")
 
 

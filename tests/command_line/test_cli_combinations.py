@@ -71,7 +71,7 @@ def test_an_option_without_the_one_that_it_works_with_is_refused(tidewheel, word
     [
         (
             "token list, token revoke 3",
-            "--scope read, --for a, --queue q, --lasts 1d",
+            "--scope read, --for a, --queue q, --workflow w, --lasts 1d",
             "create",
         ),
         ("objects list, objects remove x", "--fact a=b", "post"),

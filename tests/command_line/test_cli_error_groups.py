@@ -107,7 +107,7 @@ def test_a_completed_run_names_a_task_that_failed_when_it_ran_again(tidewheel):
     assert handled in tidewheel("show").out  # nobody has to act on it
     tidewheel("trigger", "1/good")
     resumed = tidewheel("run", "repaired/run1")
-    again = "1/good had succeeded, but failed when run again (exit 3): CFL violated"
+    again = "1/good succeeded earlier, but when run again failed (exit 3): CFL violated"
     assert f"warning: {again}" in resumed.err, resumed
     for said in (tidewheel("show").out, tidewheel("why", "repaired").out):
         assert again in said and handled in said
@@ -116,6 +116,10 @@ def test_a_completed_run_names_a_task_that_failed_when_it_ran_again(tidewheel):
     # What failed as the graph allows needs nobody; what failed when it ran again does.
     assert "needs action" not in tidewheel("why", "repaired", "1/odd").out
     assert f"{again} (needs action)" in tidewheel("why", "repaired", "1/good").out
+    # Who has set its success since has acted.
+    tidewheel("set", "1/good")
+    tidewheel("run", "repaired/run1")
+    assert again not in tidewheel("show").out + tidewheel("why", "repaired", "1/good").out
     # In its flow it counts: a run whose required task failed is not completed.
     tidewheel("trigger", "1/good", "--flow", "1")
     assert "stalled" in tidewheel("run", "repaired/run1", "--stall-timeout", "0").out

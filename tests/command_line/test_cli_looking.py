@@ -464,8 +464,8 @@ def test_tasks_that_failed_are_submitted_again_by_a_filter(tidewheel):
     assert "bad would be submitted again as bad~2-" in tried.out
     assert "1 task would be submitted again" in tried.err
     assert (
-        "1 task was cancelled together with these; to submit all, add --with-children"
-        in tried.err
+        "1 task needs these and was cancelled; add --with-children to submit it too, with what "
+        "needs it in turn" in tried.err
     )
     alone = tidewheel("resubmit", "child")
     assert alone.status == 2

@@ -249,6 +249,35 @@ def test_a_failure_set_by_hand_stops_the_retry_and_stalls_the_run(tidewheel):
     assert (done.status, "use started" in done.out) == (1, False)
 
 
+PATIENT = """
+[scheduler]
+    [[events]]
+        stall timeout = PT1S
+        abort on stall timeout = False
+[scheduling]
+    [[graph]]
+        R1 = fetch => use
+[runtime]
+    [[fetch]]
+        script = false
+    [[use]]
+        run mode = skip
+"""
+
+
+def test_a_stalled_run_that_its_timeout_does_not_stop_says_nothing_of_a_stop(tidewheel):
+    folder = tidewheel.folder / "patient"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(PATIENT)
+    with tidewheel.started("run", "patient") as running:
+        running.read_until("read what its job wrote")
+        assert tidewheel("show", "--json").json["stall"]["until"] is None
+        assert "stops at" not in tidewheel("show").out
+        tidewheel("set", "1/fetch")
+        done = running.wait()
+    assert (done.status, "then stops" in done.out) == (0, False)
+
+
 GROWS = """
 [scheduling]
     cycling mode = integer

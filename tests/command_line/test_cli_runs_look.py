@@ -546,7 +546,7 @@ def test_a_log_that_is_not_there_is_refused_with_what_is(tidewheel):
     run = half_done(tidewheel)
     run.writes_log("1/model_a", "job.err", "bad\n")
     words_and_refusals = [
-        (["log", "1/model_a"], "There is job.err"),
+        (["log", "1/model_a"], "It has job.err"),
         (["log", "1/post"], "tidewheel why forecast/run1 1/post"),
         (["log", "1/model_a", "--file", "stdin"], "It has out, err"),
         (["log", "1/model_a", "-s", "7"], "has no submission 7"),

@@ -134,7 +134,10 @@ def test_commands_reach_a_run_whether_or_not_somebody_drives_it(store):
     driver.write(nested_commands=[NestedCommand(name, STOP) for name in names])
     (heard,) = child.inbox()
     assert isinstance(heard, CommandGiven)
-    assert (heard.body, heard.who) == (STOP, f"{driver.run.name}, of which it is a task")
+    assert (heard.body, heard.who) == (
+        STOP,
+        f"the run {driver.run.name}, of which this run is a task",
+    )
     unborn = store.find_run(waiting.name)
     (kept,) = store.read_inbox(unborn.number, 10).happenings
     assert kept.body == STOP

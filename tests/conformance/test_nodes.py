@@ -206,7 +206,7 @@ def test_a_task_that_waits_may_want_other_nodes(store):
         (Resources(buffer_bytes=2**60 + 1), "resources buffer_bytes is 1152921504606846977;"),
         (Resources(idle_nodes=1), "only workers have idle_nodes"),
         (Resources(flavours=(nodes_of("a\n", 1, 0),)), "flavour 'a.n' is not accepted"),
-        (Resources(flavours=(nodes_of("a", 1, 2),)), "flavour 'a' is not accepted"),
+        (Resources(flavours=(nodes_of("a", 1, 2),)), "flavour 'a' has 1 nodes, 2 of them idle"),
     ],
 )
 def test_nobody_can_ask_for_what_does_not_exist(store, asked, finding):

@@ -119,6 +119,21 @@ def test_what_was_cancelled_with_a_task_is_offered_and_added_when_asked_for(stor
     assert store.status(answers["c"].id) == "waiting"
 
 
+def test_what_was_cancelled_by_hand_before_is_not_submitted_again_along_with_a_task(
+    store, clock
+):
+    store.put("a")
+    store.submit_chain("a", "b")
+    store.put("by_hand", needs=["a"])
+    clock.advance(1)
+    store.cancel_one("by_hand")
+    clock.advance(1)
+    store.run_through("a", ending="failed")
+    assert store.statuses("b", "by_hand") == ["cancelled", "cancelled"]
+    assert again(store, "a", dry_run=True)["a"].children == ("b",)
+    assert list(again(store, "a", with_children=True)) == ["a", "b"]
+
+
 def test_a_task_needs_the_one_by_which_its_need_was_submitted_again_before(store):
     store.put("a")
     store.submit_chain("a", "b")

@@ -12,6 +12,7 @@ from tests.kit.sched_invariants import fingerprint
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition, StoredFile
 from tidewheel.core.operator.requests import CommandAnswer, NewCommand
+from tidewheel.core.queue.requests import QueueSettings
 from tidewheel.core.queue.status import Status
 from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, OutputsSet, RunStarted
 from tidewheel.core.sched.persistence import ForgetMemory, rebuild
@@ -126,13 +127,16 @@ def test_a_run_needs_a_definition_that_is_stored(store):
         store.create_run(NewRun(workflow="wf", definition="nowhere"))
 
 
-def test_the_queue_of_a_run_has_the_lease_that_was_asked_for(store):
+def test_the_queue_of_a_run_has_the_lease_that_was_asked_for_or_a_longer_one(store):
     run = make_run(store, lease_seconds=42.0)
     store.pause_queue("shared", paused=True)
-    make_run(store, queue="shared", lease_seconds=7.0)
+    make_run(store, queue="shared", lease_seconds=70.0)
+    store.configure_queue("slow", QueueSettings(lease_seconds=3600))
+    make_run(store, queue="slow", lease_seconds=70.0)
     queues = {queue.queue: queue.settings for queue in store.queues()}
     assert queues[run.queue].lease_seconds == 42.0
-    assert (queues["shared"].lease_seconds, queues["shared"].paused) == (7.0, True)
+    assert (queues["shared"].lease_seconds, queues["shared"].paused) == (70.0, True)
+    assert queues["slow"].lease_seconds == 3600  # as an operator set it
 
 
 def test_a_run_is_found_by_name_number_workflow_or_the_beginning_of_its_name(store):

@@ -31,13 +31,16 @@ def test_a_task_at_no_point_is_shown_where_it_is_first_named_also_beside_familie
 def test_an_absolute_parent_off_its_sequence_is_named_with_where_it_runs() -> None:
     (finding,) = findings_of(flow("R1 = start\nP1 = start[2] => foo"))
     assert finding.code == "parent-never-there"
-    assert finding.message == "tasks wait for start at 2, but it never runs there"
+    assert finding.message == "tasks wait for start at 2, where it never runs"
     assert finding.hint.startswith("start runs at 1;")
 
 
 def test_a_parent_that_is_never_at_the_points_asked_for_is_an_error() -> None:
-    text = flow("P2 = a\nR/1/P2 = a[-P1] => b")
-    assert codes(text) == ["parent-never-there"]
+    (finding,) = findings_of(flow("P2 = a\nP2 = a[-P1] => b", "[[a, b]]"))
+    assert finding.code == "parent-never-there"
+    never = "tasks wait for a only at points where it never runs, first at 2"
+    assert finding.message == never
+    assert finding.hint.startswith("a runs at 1, 3;")
 
 
 def test_a_parent_that_is_missing_at_some_points_is_a_warning() -> None:
@@ -331,6 +334,22 @@ def test_a_defined_task_outside_the_graph_is_a_warning() -> None:
 def test_each_mistake_in_a_graph_text_has_its_own_finding(graph: str, code: str) -> None:
     runtime = "[[FAM]]\n[[m1]]\n    inherit = FAM"
     assert code in codes(flow(graph, runtime))
+
+
+@pytest.mark.parametrize(
+    ("asked", "instead"),
+    [
+        ("failed-any", "write FAM:fail-any"),
+        ("failed", "write FAM:fail-all or FAM:fail-any"),
+    ],
+)
+def test_a_long_output_of_a_family_is_given_in_the_form_that_is_accepted(
+    asked, instead
+) -> None:
+    (found,) = findings_of(
+        flow(f"R1 = FAM:{asked} => a", "[[FAM]]\n[[m1]]\n inherit = FAM\n[[a]]")
+    )
+    assert found.hint == instead
 
 
 @pytest.mark.parametrize(

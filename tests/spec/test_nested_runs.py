@@ -399,6 +399,7 @@ def test_why_reaches_a_run_that_is_stalled_two_levels_down(flow):
     texts = [one["text"] for one in reasons]
     stuck = "running, and something in it is stuck"
     assert f"1/post is the run flow/run1/1/post/01, {stuck}" == texts[0]
+    assert (reasons[0]["passes"], reasons[0]["needs_action"]) == (False, True)
     assert f"1/x is the run {deep}, stalled: 1/x failed, incomplete" in texts
     last = next(one for one in reasons if one["text"].startswith(f"{deep}: 1/x failed"))
     assert not last["passes"]

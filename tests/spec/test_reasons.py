@@ -118,6 +118,15 @@ async def test_a_worker_that_fell_silent_offers_nothing():
 
 
 @in_virtual_time
+async def test_amounts_that_would_look_the_same_are_given_exactly():
+    world = SmallWorld()
+    await hire(world, memory_bytes=16383 * 2**20)
+    await world.submit("a", resources=Resources(memory_bytes=16 * 2**30))
+    said = "It asks for 16GiB of memory; the largest worker offers 16383MiB"
+    assert said in await why(world, "a")
+
+
+@in_virtual_time
 async def test_only_workers_that_can_execute_a_task_count_as_large_enough():
     world = SmallWorld()
     await hire(world, memory_bytes=2**40)

@@ -202,7 +202,7 @@ def test_containers_without_a_runner_are_told_at_once_and_by_why(tidewheel, flow
             interval_seconds=0.5,
         )
         running.send(signal.SIGINT)
-        running.read_until("stopping: waiting for 0 jobs")
+        running.read_until("stopping: no job is active")
         assert running.wait().status == ExitCode.INTERRUPTED
 
 

@@ -104,6 +104,7 @@ def test_an_empty_value_means_what_it_means_in_a_definition():
         ("[remote]owner=me", "no longer accepted; name a platform"),
         ("[environment]=x", "name an item"),
         ("[environment]A-B=x", "not a valid variable name"),
+        ("[environment]1X=x", "begin with a letter or _"),
         ("[environment]A;touch oops=x", "not a valid variable name"),
         ("[environment][A]B=x", "not a setting"),
     ],

@@ -138,7 +138,8 @@ class ErrorGroup(TypedDict):
 
 
 class RunStall(TypedDict):
-    """Says since when a run is stalled; `until`: when its stall timer will stop the run."""
+    """Says since when a run is stalled; `until`: when its stall timer will stop the run,
+    if it will."""
 
     since: str
     until: str | None

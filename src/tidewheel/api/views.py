@@ -143,7 +143,7 @@ _ROWS = (
     ),
     View(
         "graph",
-        "Tasks and edges around the live tasks; with since= only what has changed.",
+        "The graph around the tasks of the pool; with since= only what has changed.",
         run_details.GraphAnswer,
         # `since`, the `version` of an earlier answer, asks for differences.
         view_query(**_TREE, since=(Annotated[str, msgspec.Meta(max_length=100)], "")),
@@ -267,7 +267,7 @@ _ROWS = (
     ),
     View(
         "past-graph",
-        "Tasks and edges around the tasks that were live after a batch.",
+        "The graph as it was after a batch: around the tasks of the pool, or those of ids=.",
         run_details.RunGraph,
         view_query(ids=_IDS, batch=(Batch | None, None), n=(Edges, 1)),
         below="/past/graph",

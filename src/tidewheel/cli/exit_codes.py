@@ -25,7 +25,8 @@ class ExitCode(IntEnum):
 MEANINGS = {
     ExitCode.DONE: "The command did what you asked for, or stored your request for later. "
     "A service was asked to stop, and has stopped.",
-    ExitCode.FAILED: "The run or the task failed, or a check found something.",
+    ExitCode.FAILED: "The run or the task failed, a check found something, or only a part of "
+    "what you asked for could be done.",
     ExitCode.REFUSED: "The request or the definition is wrong; nothing was done. If "
     "`submit --file` refuses some tasks, the others are stored.",
     ExitCode.UNAVAILABLE: "The store or the server does not answer, or cannot be used.",

@@ -295,7 +295,7 @@ def open_plain(path: StrPath, at: int | None = None) -> int:
         facts = os.fstat(descriptor)
         is_borrowed = facts.st_nlink > 1 and facts.st_uid == os.geteuid()
         if not stat.S_ISREG(facts.st_mode) or (is_borrowed and _files_for["others"]):
-            raise OSError(errno.EINVAL, "is not a plain file", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     except OSError:
         os.close(descriptor)
         raise

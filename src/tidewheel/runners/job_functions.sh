@@ -1,10 +1,5 @@
 # What some jobs of a run call; job_library.sh reads this file for the first call.
 
-tidewheel__inputs() { # JSON: what the tasks before this one returned
-    export TIDEWHEEL_INPUTS=$TIDEWHEEL_JOB_DIR/inputs.json
-    printf '%s\n' "$1" >"$TIDEWHEEL_INPUTS" || exit 1 # a job without its values is none
-}
-
 tidewheel__file() { # PATH SIZE SHA256 TASK: a file that a task before this one returned
     local seen
     if [[ ! -f $1 ]]; then

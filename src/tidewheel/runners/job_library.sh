@@ -135,9 +135,13 @@ tidewheel__succeeded() { # right after the last part, of which a script may have
     return "$tidewheel__status"
 }
 
+tidewheel__inputs() { # JSON: what the tasks before this one returned
+    export TIDEWHEEL_INPUTS=$TIDEWHEEL_JOB_DIR/inputs.json
+    printf '%s\n' "$1" >"$TIDEWHEEL_INPUTS" || exit 1 # a job without its values is none
+}
+
 # What few jobs call: job_functions.sh has it, and is read by the first that calls any of it.
 tidewheel__more() { . "${TIDEWHEEL_JOB_LIBRARY%/*}/job_functions.sh" || exit 1; }
-tidewheel__inputs() { tidewheel__more; tidewheel__inputs "$@"; }
 tidewheel__file() { tidewheel__more; tidewheel__file "$@"; }
 tidewheel__work_in() { tidewheel__more; tidewheel__work_in "$@"; }
 tidewheel__say_started() { tidewheel__more; tidewheel__say_started "$@"; }

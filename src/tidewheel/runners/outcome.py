@@ -152,7 +152,10 @@ def read_values(path: StrPath) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise BadValues(f"{os.path.basename(path)} cannot be read: {error.strerror}") from None
+        why = error.strerror
+        if error.errno == errno.ELOOP:
+            why = "it is a symbolic link; write the values into the file itself"
+        raise BadValues(f"{os.path.basename(path)} cannot be read: {why}") from None
     if len(content) > FILE_BYTES_MAX:
         seen = f"{os.path.basename(path)} has {size} bytes"
         raise BadValues(f"{seen}; at most {VALUES_BYTES_MAX} are accepted")

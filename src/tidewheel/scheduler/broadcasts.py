@@ -199,7 +199,8 @@ def _applied(item: str) -> ReadSetting:
     spec = _spec(item)
     variable = item.removeprefix("[environment]")
     if variable != item and not _VARIABLE.fullmatch(variable):
-        raise Refused(f"{variable!r} is not a valid variable name; write letters, digits and _")
+        accepted = "write letters, digits and _, and begin with a letter or _"
+        raise Refused(f"{variable!r} is not a valid variable name; {accepted}")
     read = _text if spec.kind in _ONE_TEXT else spec.read
     section, _, name = item.removeprefix("[").partition("]")
     if item.startswith("[") and section in _PAIRS:

@@ -231,7 +231,8 @@ def _rendered(
 def _words(findings: Findings) -> str:
     errors = [one for one in findings.sorted() if one.severity is Severity.ERROR]
     told = [
-        one.message if one.position == NOWHERE else f"{one.position}: {one.message}"
+        ("" if one.position == NOWHERE else f"{one.position}: ")
+        + (f"{one.message} ({one.hint})" if one.hint else one.message)
         for one in errors[:ERRORS_TOLD_MAX]
     ]
     return "; ".join(told)

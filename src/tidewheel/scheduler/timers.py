@@ -135,8 +135,8 @@ class StoredTimers(TimerHeap[TimerKey]):
 STOP_AT_TIME = "stop"
 WORKFLOW_TIMEOUT = "workflow timeout"
 INACTIVITY_TIMEOUT = "inactivity timeout"
-STALL_TIMEOUT = "stall timeout"
-_STALL_KEY = timer_key(None, STALL)
+STALL_TIMEOUT = "stall timeout"  # also the timer of a stall that stops no run
+_STALL_KEYS = (timer_key(None, STALL), timer_key(None, STALL_TIMEOUT))
 
 
 class RunTimers:
@@ -169,16 +169,17 @@ class RunTimers:
         if seconds is not None and engine.batch.touched.tasks:
             self._set(engine, INACTIVITY_TIMEOUT, seconds, now)
         stalled = engine.pool.run.status == RunStatus.STALLED
-        is_set = _STALL_KEY in engine.timers
-        if stalled and not self._is_told and not is_set:
-            self._set(engine, STALL, self.stall_seconds, now)
+        set_keys = [key for key in _STALL_KEYS if key in engine.timers]
+        if stalled and not self._is_told and not set_keys:
+            timer = STALL if self._settings.abort_on_stall_timeout else STALL_TIMEOUT
+            self._set(engine, timer, self.stall_seconds, now)
             if self.stall_seconds:  # in the words that existing jobs look for
                 waits = show_iso_duration(self.stall_seconds)
                 engine.batch.log.append(RunLogLine(WARNING, f"{waits} stall timer starts NOW"))
         elif not stalled:
             self._is_told = False
-            if is_set:
-                engine.timers.cancel(_STALL_KEY)
+            for key in set_keys:
+                engine.timers.cancel(key)
 
     def fire(self, engine: RunEngine, key: TimerKey, now: Instant) -> None:
         """Does what a timer of the run is for: stops or gives up the run, or tells people."""
@@ -187,7 +188,7 @@ class RunTimers:
             WORKFLOW_TIMEOUT: self._settings.abort_on_workflow_timeout,
             INACTIVITY_TIMEOUT: self._settings.abort_on_inactivity_timeout,
         }
-        if key.timer == STALL:
+        if key.timer in (STALL, STALL_TIMEOUT):
             self._give_up_stalled(engine, now)
         elif key.timer == STOP_AT_TIME:
             engine.step(events.RunStopped(events.StopMode.CLEAN, now))

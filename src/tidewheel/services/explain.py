@@ -368,8 +368,11 @@ def _missing(task: Task, offered: Sequence[Resources]) -> str:
     for name, words in AMOUNTS.items():
         most, wanted = max(getattr(one, name) for one in offered), getattr(asked, name)
         if wanted > most:
-            what = words.format(_amount(name, wanted))
-            offer = f"the largest worker offers {_amount(name, most)}"
+            shown = _amount(name, wanted), _amount(name, most)
+            if shown[0] == shown[1]:  # rounded
+                shown = exact_amount(name, wanted), exact_amount(name, most)
+            what = words.format(shown[0])
+            offer = f"the largest worker offers {shown[1]}"
             seen.append(f"{'it' if seen else 'It'} asks for {what}; {offer}")
             short.append(name)
     for one in asked.flavours:

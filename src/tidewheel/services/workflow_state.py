@@ -27,7 +27,7 @@ from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.paths import run_directory
 
 STATE_FUNCTIONS = ("workflow_state", "suite_state")
-ID_ACCEPTED = "write WORKFLOW//POINT/TASK:SELECTOR"
+ID_ACCEPTED = "write WORKFLOW//POINT/TASK or WORKFLOW//POINT/TASK:SELECTOR"
 SUCCEEDED = "succeeded"
 EVERY = "*"
 
@@ -160,7 +160,7 @@ def _question_now(given: Mapping[str, object]) -> StateQuestion:
         is_message=given.get("is_message") is True,
     )
     if EVERY in (question.point, question.name):
-        raise Refused(f"{text!r} names no task; {ID_ACCEPTED}")
+        raise Refused(f"{text!r} does not name one task at one point; {ID_ACCEPTED}")
     return question
 
 

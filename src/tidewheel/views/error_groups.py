@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 
@@ -18,6 +18,7 @@ from tidewheel.api.runs import ErrorGroup, RunAction
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.selection import select
 from tidewheel.core.operator.views import FAILED_AGAIN
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.completion import lacking_text
 from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.pool import TaskPool
@@ -25,9 +26,11 @@ from tidewheel.core.sched.reachability import handlers_of
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import NamedTuple
+from tidewheel.ports.store import Store
 from tidewheel.runners.sanitize import LAST_LINES, printable
 from tidewheel.views.run_facts import PROGRAM, command_lines
-from tidewheel.views.task_lookup import children
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.task_lookup import COMMANDS_MAX, children, obeyed_commands, outputs_set
 
 WORDS_LENGTH_MAX = 200  # of what a job wrote; what follows is neither compared nor told
 HANDLERS_TOLD_MAX = 3
@@ -38,7 +41,7 @@ _ENDS = {
     FAILED: "failed",
     SUBMIT_FAILED: "failed to submit",
     EXPIRED: "expired",
-    FAILED_AGAIN: "had succeeded, but failed when run again",
+    FAILED_AGAIN: "succeeded earlier, but when run again failed",
 }
 _HEADS = {"exit status ": "exit ", "ended by ": "killed by "}
 _NUMBERS = re.compile(r"\d+")
@@ -256,3 +259,54 @@ def _meaning(pool: TaskPool, those: Sequence[Failure]) -> list[str]:
             if set(select(pool, [glob])) == {one.key for one in those}:
                 return [glob]
     return [pool.plan.word_of(one.key) for one in those]
+
+
+class FailureGroup(NamedTuple):
+    """Holds the tasks of a group of failures, and how it is told."""
+
+    keys: frozenset[Key]
+    document: ErrorGroup
+
+
+async def failure_groups(
+    store: Store, snapshot: RunSnapshot, keys: Sequence[Key], again: Collection[Key] = ()
+) -> list[FailureGroup]:
+    """Returns tasks that ended badly, those that are alike together; how their last jobs ended
+    is read at once for all of them. Those of `again` count only if their last job failed, and
+    nobody has set their success since."""
+    if not keys:
+        return []
+    pool, shown = snapshot.pool, {key: snapshot.shown(key) for key in keys}
+    ids = {f"{snapshot.view.name}/{one.id}/{one.submit}": key for key, one in shown.items()}
+    rows = await store.submissions(snapshot.view.number, ids=list(ids))
+    jobs = {ids[row.task_id]: FailedJob(row.exit_status, row.error or "") for row in rows}
+    failed_at = {ids[row.task_id]: row.ended_at for row in rows if row.status == FAILED}
+    again_at = {key: failed_at[key] for key in again if key in failed_at}
+    left = again_at.keys() - await _set_since(store, snapshot, again_at)
+    failures = [
+        failure_of(pool, key, FAILED_AGAIN if key in left else one.state, jobs.get(key, NO_JOB))
+        for key, one in shown.items()
+        if key in left or key not in again
+    ]
+    name = snapshot.view.name
+    return [
+        FailureGroup(
+            frozenset(one.key for one in those),
+            group_document(name, pool, those),
+        )
+        for those in grouped(failures)
+    ]
+
+
+async def _set_since(
+    store: Store, snapshot: RunSnapshot, failed_at: Mapping[Key, Instant | None]
+) -> set[Key]:
+    """Returns the tasks whose success somebody has set after their last job failed."""
+    nodes = snapshot.pool.plan.nodes
+    commands = await store.commands(snapshot.view.number, COMMANDS_MAX) if failed_at else ()
+    return {
+        key
+        for key, at in failed_at.items()
+        for view, command in obeyed_commands(snapshot, snapshot.shown(key), commands)
+        if at and view.at >= at and SUCCEEDED in outputs_set(nodes[key[1]], command)
+    }

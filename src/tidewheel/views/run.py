@@ -23,13 +23,12 @@ from tidewheel.core.sched.task_state import (
     PoolState,
     VerdictKind,
 )
-from tidewheel.views.error_groups import BAD_ENDS
+from tidewheel.views.error_groups import BAD_ENDS, failure_groups
 from tidewheel.views.run_facts import described, option_facts, run_facts
 from tidewheel.views.snapshot import AskedView, RunSnapshot, Submissions
 from tidewheel.views.status_text import STATES, is_done, pooled_state, words_of
 from tidewheel.views.why import (
     causes_of,
-    failure_groups,
     nested_tasks,
     reason_document,
     reasons_in_nested,

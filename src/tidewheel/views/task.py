@@ -12,16 +12,13 @@ from tidewheel.api.tasks import AttemptView, OutputView
 from tidewheel.core.graph import outputs
 from tidewheel.core.operator.command_events import XTRIGGER
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.selection import find_point, read_id_of
 from tidewheel.core.operator.task_inputs import values_for
-from tidewheel.core.operator.verbs import Remove, Set, Trigger, read_command
+from tidewheel.core.operator.verbs import Set, Trigger
 from tidewheel.core.operator.views import CommandView, SubmissionView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.spawn import CLOCK, EXPIRY, RETRY
 from tidewheel.core.sched.task_state import Flows, Key, VerdictKind
-from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.scheduler.broadcasts import settings_for, with_settings
 from tidewheel.services.clock_triggers import ClockTriggers
@@ -38,12 +35,17 @@ from tidewheel.views.snapshot import (
     submissions_by_task,
 )
 from tidewheel.views.status_text import verdict_word
-from tidewheel.views.task_lookup import children, few_tasks
+from tidewheel.views.task_lookup import (
+    COMMANDS_MAX,
+    children,
+    few_tasks,
+    obeyed_commands,
+    outputs_set,
+)
 from tidewheel.views.why import nested_run_of, reasons_of_task
 from tidewheel.vocabulary import time_text
 
 SUBMISSIONS_SHOWN_MAX = 100
-COMMANDS_MAX = 1_000
 CHILDREN_MAX = 50
 VARIABLES_MAX = 200
 TIMERS = {CLOCK: "clock-trigger", RETRY: "retry delay", EXPIRY: "expiry"}
@@ -167,7 +169,7 @@ class _Task:
     ) -> None:
         self._snapshot, self._one, self._submissions = snapshot, one, submissions
         self._node = snapshot.pool.plan.nodes[one.name]
-        self._obeyed = list(_obeyed(snapshot, one, commands))
+        self._obeyed = list(obeyed_commands(snapshot, one, commands))
 
     def facts(self) -> api.TaskFacts:
         one, definition, snapshot = self._one, self._node.definition, self._snapshot
@@ -274,10 +276,8 @@ class _Task:
         """
         found: dict[str, CommandView] = {}
         for view, command in self._obeyed:
-            if isinstance(command, Set) and (command.outputs or not command.prerequisites):
-                named = [outputs.standard_name(one) for one in command.outputs]
-                for output in named or completing(self._node):
-                    found |= dict.fromkeys((*outputs.IMPLIED.get(output, ()), output), view)
+            for output in outputs_set(self._node, command):
+                found |= dict.fromkeys((*outputs.IMPLIED.get(output, ()), output), view)
         return found
 
     # ---- what it waits for besides other tasks ----
@@ -329,39 +329,3 @@ class _Task:
         clocks = ClockTriggers(graph.xtriggers, graph.cycling)
         due = clocks.due_at(label, self._one.key[0])
         return due is None or due > let_go_at
-
-
-def _obeyed(
-    snapshot: RunSnapshot, one: ShownTask, commands: Sequence[CommandView]
-) -> Iterator[tuple[CommandView, Set | Trigger]]:
-    """Yields obeyed commands about a task, newest first, back to the one that removed it."""
-    for view in commands:
-        if view.answered_at is None or view.refused is not None:
-            continue
-        try:
-            command = read_command(view.body)
-        except Refused:  # this version cannot read it
-            continue
-        if isinstance(command, Remove) and _concerns(snapshot, one, view, command.ids):
-            break
-        if isinstance(command, Set | Trigger) and _concerns(snapshot, one, view, command.ids):
-            yield view, command
-
-
-def _concerns(
-    snapshot: RunSnapshot, one: ShownTask, view: CommandView, ids: Sequence[str]
-) -> bool:
-    answer = json.loads(view.answer or "{}")
-    named = answer.get("tasks") if isinstance(answer, dict) else None
-    if isinstance(named, dict | list):
-        return one.id in named
-    return any(_names(snapshot, one.key, text) for text in ids)
-
-
-def _names(snapshot: RunSnapshot, key: Key, text: str) -> bool:
-    try:
-        written = read_id_of(snapshot.pool, text)
-    except Refused:
-        return False
-    style = snapshot.graph.cycling.style
-    return written.name == key[1] and find_point(style, written.point) == key[0]

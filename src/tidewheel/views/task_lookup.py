@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 
-from tidewheel.core.operator.selection import read_id, read_id_of, select
-from tidewheel.core.operator.views import sees_object
+from tidewheel.core.graph.outputs import standard_name
+from tidewheel.core.operator.selection import find_point, read_id, read_id_of, select
+from tidewheel.core.operator.verbs import Remove, Set, Trigger, read_command
+from tidewheel.core.operator.views import CommandView, sees_object
+from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.elements import is_there
+from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.formats.sip.model import OBJECT_PREFIX
-from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.snapshot import RunSnapshot, ShownTask
 from tidewheel.views.status_text import ACTIVE, words_of
 
 TASKS_MAX = 100  # shown in full by one request
+COMMANDS_MAX = 1_000  # the newest of a run, in which those about a task are looked for
 
 
 def find_tasks(snapshot: RunSnapshot, texts: Iterable[str]) -> tuple[Key, ...]:
@@ -192,3 +198,46 @@ def how_posted(snapshot: RunSnapshot, name: str) -> str:
         return f"tidewheel objects post {shlex.quote(name)}"
     who = "the owner of the run, or of its code"
     return f"# {name} is not visible to this run: {who}, may not see it"
+
+
+def outputs_set(node: IndexedNode, command: Set | Trigger) -> list[str]:
+    """Returns the outputs of a task that a command has set."""
+    if not isinstance(command, Set) or (command.prerequisites and not command.outputs):
+        return []
+    return [standard_name(one) for one in command.outputs] or list(completing(node))
+
+
+def obeyed_commands(
+    snapshot: RunSnapshot, one: ShownTask, commands: Sequence[CommandView]
+) -> Iterator[tuple[CommandView, Set | Trigger]]:
+    """Yields obeyed commands about a task, newest first, back to the one that removed it."""
+    for view in commands:
+        if view.answered_at is None or view.refused is not None:
+            continue
+        try:
+            command = read_command(view.body)
+        except Refused:  # this version cannot read it
+            continue
+        if isinstance(command, Remove) and _concerns(snapshot, one, view, command.ids):
+            break
+        if isinstance(command, Set | Trigger) and _concerns(snapshot, one, view, command.ids):
+            yield view, command
+
+
+def _concerns(
+    snapshot: RunSnapshot, one: ShownTask, view: CommandView, ids: Sequence[str]
+) -> bool:
+    answer = json.loads(view.answer or "{}")
+    named = answer.get("tasks") if isinstance(answer, dict) else None
+    if isinstance(named, dict | list):
+        return one.id in named
+    return any(_names(snapshot, one.key, text) for text in ids)
+
+
+def _names(snapshot: RunSnapshot, key: Key, text: str) -> bool:
+    try:
+        written = read_id_of(snapshot.pool, text)
+    except Refused:
+        return False
+    style = snapshot.graph.cycling.style
+    return written.name == key[1] and find_point(style, written.point) == key[0]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 
 from tidewheel.api.run_details import TaskReasons, WhyDocument
 from tidewheel.api.runs import ErrorGroup, RunReason, RunStall
-from tidewheel.core.graph.outputs import FAILED, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.graph.outputs import SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.blocks import BlockStatus, NeedState
 from tidewheel.core.operator.definition import JobName
 from tidewheel.core.operator.nested import DEPTH_MAX, nested_end, nested_run_name
@@ -25,7 +25,7 @@ from tidewheel.core.operator.task_inputs import (
     values_for,
     values_with_lists,
 )
-from tidewheel.core.operator.views import FAILED_AGAIN, WITHDRAWN_STATUSES, RunView
+from tidewheel.core.operator.views import WITHDRAWN_STATUSES, RunView
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched import explain
@@ -40,13 +40,7 @@ from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
-from tidewheel.views.error_groups import (
-    NO_JOB,
-    FailedJob,
-    failure_of,
-    group_document,
-    grouped,
-)
+from tidewheel.views.error_groups import failure_groups
 from tidewheel.views.run_facts import (
     PROGRAM,
     actions,
@@ -144,7 +138,8 @@ async def reasons_within(
     ]
     told = [*(alike.reasons if alike else ()), *told]
     for reason in told:
-        reason["passes"] &= not any(f" {parent}:" in reason["text"] for parent in stuck)
+        if any(f" {parent}:" in reason["text"] for parent in stuck):
+            _set_passes(reason, False)
     return [
         *told,
         *(each for reasons in stuck.values() for each in reasons),
@@ -257,7 +252,8 @@ async def reasons_in_nested(
     is_stuck_inside = not all(one["passes"] for one in below)
     if first["passes"] and is_stuck_inside:
         first["text"] += ", and something in it is stuck"
-    first["passes"] &= not is_stuck_inside and all(one["passes"] for one in of_run)
+    goes_on = not is_stuck_inside and all(one["passes"] for one in of_run)
+    _set_passes(first, first["passes"] and goes_on)
     return [{**one, "actions": []} for one in (first, *of_run, *below)]
 
 
@@ -311,41 +307,6 @@ def causes_of(snapshot: RunSnapshot) -> list[PooledTask]:
     return causes
 
 
-class FailureGroup(NamedTuple):
-    """Holds the tasks of a group of failures, and how it is told."""
-
-    keys: frozenset[Key]
-    document: ErrorGroup
-
-
-async def failure_groups(
-    store: Store, snapshot: RunSnapshot, keys: Sequence[Key], again: Collection[Key] = ()
-) -> list[FailureGroup]:
-    """Returns tasks that ended badly, those that are alike together; how their last jobs ended
-    is read at once for all of them. Those of `again` count only if their last job failed."""
-    if not keys:
-        return []
-    pool, shown = snapshot.pool, {key: snapshot.shown(key) for key in keys}
-    ids = {f"{snapshot.view.name}/{one.id}/{one.submit}": key for key, one in shown.items()}
-    rows = await store.submissions(snapshot.view.number, ids=list(ids))
-    jobs = {ids[row.task_id]: FailedJob(row.exit_status, row.error or "") for row in rows}
-    ended = {ids[row.task_id]: row.status for row in rows}
-    states = {key: FAILED_AGAIN if key in again else one.state for key, one in shown.items()}
-    failures = [
-        failure_of(pool, key, state, jobs.get(key, NO_JOB))
-        for key, state in states.items()
-        if state != FAILED_AGAIN or ended.get(key) == FAILED
-    ]
-    name = snapshot.view.name
-    return [
-        FailureGroup(
-            frozenset(one.key for one in those),
-            group_document(name, pool, those),
-        )
-        for those in grouped(failures)
-    ]
-
-
 def nested_tasks(snapshot: RunSnapshot) -> list[Key]:
     """Returns some active tasks that are runs of another workflow, the oldest."""
     nodes = snapshot.pool.plan.nodes
@@ -373,14 +334,22 @@ def reason_document(run: str, reason: Reason, posting: Sequence[str] = ()) -> Ru
 
 def _plain_reason(text: str, passes: bool, commands: list[str]) -> RunReason:
     """Returns the document of a reason whose commands are whole lines, unknown to REST."""
-    return {
+    reason: RunReason = {
         "text": text,
         "passes": passes,
-        "needs_action": bool(commands) and not passes,
+        "needs_action": False,
         "until": None,
         "commands": commands,
         "actions": [],
     }
+    _set_passes(reason, passes)
+    return reason
+
+
+def _set_passes(reason: RunReason, passes: bool) -> None:
+    """Says whether a reason clears on its own, and so whether somebody has to act."""
+    reason["passes"] = passes
+    reason["needs_action"] = bool(reason["commands"]) and not passes
 
 
 def _group_reason(group: ErrorGroup, text: str) -> RunReason:
@@ -402,7 +371,7 @@ def whole_second(instant: Instant) -> str:
 
 
 def stall_document(snapshot: RunSnapshot) -> RunStall | None:
-    """Returns since when a run is stalled and when its timer ends it; None if not stalled."""
+    """Returns since when a run is stalled and when its timer stops it; None if not stalled."""
     if snapshot.stalled_since is None:
         return None
     timers = snapshot.stored.timers
@@ -564,6 +533,7 @@ def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
         text = f"{name} is stopped"
     else:
         gone = view.ended_at is None or view.ended_at < view.updated_at
-        seen = "its scheduler is gone" if gone else f"its scheduler released it, {view.status}"
+        gave_up = "its scheduler ended it when the stall timeout had passed"
+        seen = "its scheduler is gone" if gone else gave_up
         text = f"no scheduler drives {name}: {seen}"
     return Reason(text, passes=False, command=command)

@@ -144,7 +144,9 @@ def insert_run(t: Tables, **row: Any) -> list[Row]:
 
 
 def ensure_queue(t: Tables, *, queue: str, lease_seconds: float) -> list[Row]:
-    t.queue[queue] = t.queue.get(queue, NO_SETTINGS) | {"lease_seconds": lease_seconds}
+    there = t.queue.get(queue)
+    longest = max(lease_seconds, there["lease_seconds"]) if there else lease_seconds
+    t.queue[queue] = (there or NO_SETTINGS) | {"lease_seconds": longest}
     return []
 
 

@@ -81,7 +81,9 @@ def token_command(session: Session, action: str, name: str | None, **options: An
     The token is printed once; the store keeps a hash of it. `link` prints an address that signs
     a browser in with the rights of your own token; it works once, within five minutes.
     """
-    check_action(action, dict.fromkeys(("scope", "for", "queue", "lasts"), "create"))
+    check_action(
+        action, dict.fromkeys(("scope", "for", "queue", "workflow", "lasts"), "create")
+    )
     if action == "list":
         return _list_tokens(session)
     if action == "link":
@@ -388,8 +390,9 @@ def audit_command(
     """List who changed what, and who was refused, newest first.
 
     At a server, only admins may do this. Each entry has a hash of itself and of the entry
-    before it: no entry can be changed, removed or inserted without a trace. `--check` and
-    `verify` find the first entry where this happened.
+    before it, so `--check` and `verify` find the first entry that was changed, removed or
+    inserted. Whoever may write to the database can compute the hashes anew; `verify
+    --audit-head` finds that, too.
     """
     check_apart(("export_to",), "check_file")
     if check_file is not None:

@@ -46,7 +46,7 @@ def command(
     PATH is a definition, a scheduling block instance, a processing block, or a folder of them.
     The templates of a definition are taken from templates/WORKFLOW/VERSION/STAGE/VERSION beside
     it. The output says what could not be converted, and whether the result can be registered
-    and run. No existing file is changed: if a file exists with other content, nothing is
+    and run. No existing file is changed: if a file or a link is in the way, nothing is
     written. Exit 1 if files were written that you have to complete by hand, 2 if nothing could
     be converted or written; with --check, 2 for any of these.
     """

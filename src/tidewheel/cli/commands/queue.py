@@ -36,7 +36,11 @@ if TYPE_CHECKING:
     "Raise the priority of ready tasks by 1 per second, up to 255.",
     default=None,
 )
-@option("--fair/--no-fair", "Take tasks of the limit keys in turn.", default=None)
+@option(
+    "--fair/--no-fair",
+    "Let limit keys take turns, whatever the priorities of their tasks.",
+    default=None,
+)
 @option(
     "--fence-kill/--no-fence-kill",
     "End a job before its lease ends if the store cannot be reached, and when its worker ends.",

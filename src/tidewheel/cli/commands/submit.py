@@ -234,7 +234,7 @@ async def _explain(client: AsyncClient, task_id: str, *, created: bool) -> None:
     if not created:
         note(f"this task exists already, so nothing was submitted; its status is {task.status}")
     await _say_reasons(client, task.id)
-    note(f"follow it: tidewheel task {safe(task.id)}")
+    note(f"look at it: tidewheel task {safe(task.id)}")
 
 
 async def _say_reasons(client: AsyncClient, task_id: str) -> None:

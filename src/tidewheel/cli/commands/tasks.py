@@ -73,7 +73,7 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
     type=click.Choice([word.value for word in Vocabulary]),
     default=Vocabulary.TIDEWHEEL.value,
 )
-@option("--jobs", "List jobs of runs, too. Jobs of one run only: --queue run:RUN.")
+@option("--jobs", "List jobs of runs, too. Those of one run have the queue `run:RUN`.")
 @option("--watch", "Show changes as they happen, until Ctrl-C.")
 def tasks_command(
     session: Session,
@@ -348,10 +348,12 @@ def _say_resubmitted(answers: Sequence[Resubmitted], *, dry_run: bool) -> None:
     so = "would be submitted" if dry_run else "submitted"
     note(f"{plural(made, 'task')} {so} again")
     if children := sum(len(one.children) for one in answers if one.refused is None):
-        so = "was" if children == 1 else "were"
+        so, them = (
+            ("needs these and was", "it") if children == 1 else ("need these and were", "them")
+        )
         note(
-            f"{plural(children, 'task')} {so} cancelled together with these; to submit all, "
-            "add --with-children"
+            f"{plural(children, 'task')} {so} cancelled; add --with-children to submit {them} "
+            f"too, with what needs {them} in turn"
         )
 
 

@@ -43,7 +43,10 @@ Then: tidewheel workflows, tidewheel run NAME
 @click.argument("paths", nargs=-1, required=True, metavar="PATH|URL...", type=click.Path())
 @option("--strict", "Treat warnings as errors.")
 @option(
-    "--name TEXT", "The name of a flow.cylc or Python workflow. [default: its own]", default=""
+    "--name TEXT",
+    "The name of a flow.cylc or Python workflow. [default: that of the folder, or of the "
+    "Workflow]",
+    default="",
 )
 @option(
     "--version TEXT",

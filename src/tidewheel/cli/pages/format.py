@@ -7,6 +7,7 @@ handler.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from tidewheel.cli.output import (
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
 from tidewheel.core.queue.task import TaskError
 from tidewheel.lazy_dataclasses import NamedTuple
-from tidewheel.quantities import show_duration
+from tidewheel.quantities import show_duration, show_instant
 
 if TYPE_CHECKING:
     from tidewheel.core.sched.pool import TaskPool
@@ -259,6 +260,12 @@ _EFFECTS_OF_SET = {
     "--out": "count this output as made",
     "--value": "give the value by hand",
 }
+
+
+def stall_words(waits: str, until: float | None) -> str:
+    """Returns for how long a stalled run waits, and until when if ``until`` is given."""
+    at = "" if until is None else f", at {show_instant(math.ceil(until))}"
+    return f"{waits} for you, then stops{at}"
 
 
 def commands_with_effects(commands: Sequence[str]) -> Iterator[str]:

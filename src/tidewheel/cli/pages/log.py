@@ -242,7 +242,7 @@ def _stream(word: object) -> str | None:
     for stream, file in STREAMS.items():
         if word in (stream, stream[0], file):
             return stream
-    raise Refused(f"a task of the queue has no file {word!r}; it has {', '.join(STREAMS)}")
+    raise Refused(f"a job has no file {word!r}; it has {', '.join(STREAMS)}")
 
 
 # ---- of a run, or of a job of it ----

@@ -26,6 +26,7 @@ from tidewheel.cli.pages.format import (
     left_running,
     mode_note,
     reached,
+    stall_words,
 )
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
@@ -268,10 +269,11 @@ class RunPage:
 
     def stopping(self) -> None:
         self._stops += 1
+        jobs = 0 if self._pool is None else ending_jobs(self._pool)
+        waits = f"waiting for {plural(jobs, 'job')}" if jobs else "no job is active"
+        left = " and leaves jobs running" if jobs else ""
         if self._stops == 1:
-            jobs = plural(0 if self._pool is None else ending_jobs(self._pool), "job")
-            again = "Ctrl-C again exits now and leaves jobs running"
-            self.line(f"stopping: waiting for {jobs}; {again}")
+            self.line(f"stopping: {waits}; Ctrl-C again exits now{left}")
         else:
             self.leaving()
 
@@ -448,16 +450,10 @@ async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
 
 
 def stall_text(engine: RunEngine) -> str:
-    """Returns how long a stalled run waits for somebody; "" if it does not."""
+    """Returns how long a stalled run waits for somebody before it stops; "" if it does not."""
     seconds = engine.run_timers.stall_seconds
     at = engine.timers.at(timer_key(None, STALL))
     return stall_words(show_duration(seconds), at) if seconds and at is not None else ""
-
-
-def stall_words(waits: str, until: float | None) -> str:
-    """Returns for how long a stalled run waits, and until when if ``until`` is given."""
-    at = "" if until is None else f", at {show_instant(math.ceil(until))}"
-    return f"{waits} for you, then stops{at}"
 
 
 def waited_for_text(engine: RunEngine) -> str:

@@ -20,14 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.output import note, safe, safe_lines, say_json
-from tidewheel.cli.pages.format import documents, reached
-from tidewheel.cli.pages.run_progress import (
-    JsonPage,
-    RunPage,
-    ended,
-    print_line,
-    stall_words,
-)
+from tidewheel.cli.pages.format import documents, reached, stall_words
+from tidewheel.cli.pages.run_progress import JsonPage, RunPage, ended, print_line
 from tidewheel.cli.pages.workflows import parts
 from tidewheel.cli.runs.pending_tasks import UNTAKEN_SECONDS, UntakenWaits
 from tidewheel.cli.runs.request import (
@@ -348,7 +342,9 @@ class FarPage(RunPage):
         self._causes = list(cause_lines(shown))
         stall: Any = shown["stall"]
         waits, until = self.telling.stall_waits, stall and stall["until"]
-        if waits:
+        if stall is not None and until is None:  # its timer stops nothing
+            waits = ""
+        elif waits:
             at = None if until is None else datetime.fromisoformat(until).timestamp()
             waits = stall_words(waits, at)
         self.tell_stall("stalled", waits)

@@ -166,7 +166,10 @@ def _check_opposites(
         if required.required_at is not None and not required.optional:
             name = output if required is here else OPPOSITE[output]
             because = (
-                f"; the '?' at {reason.position} makes all others required" if reason else ""
+                f"; because of the '?' at {reason.position}, each output of {node} without "
+                "'?' is required"
+                if reason
+                else ""
             )
             findings.error(
                 "opposite-outputs",

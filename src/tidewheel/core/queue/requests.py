@@ -123,7 +123,7 @@ class QueueSettings:
 
     paused: bool = False  # workers take no tasks of the queue
     aging: bool = False  # the priority of a ready task rises by 1 per second, up to 255
-    fair: bool = False  # tasks of the limit keys are taken in turn
+    fair: bool = False  # limit keys take turns, whatever the priorities of their tasks
     # A job is ended before its lease ends if the store cannot be reached, and when its worker
     # ends.
     fence_kill: bool = False

@@ -257,9 +257,15 @@ def resource_findings(asked: Resources) -> list[str]:
         )
     findings += [
         f"flavour {one.flavour!r} is not accepted; give 1 to {LABEL_LENGTH_MAX} printable "
-        f"characters, and up to {NODES_MAX} nodes"
+        "characters"
         for one in asked.flavours
-        if not (_is_label(one.flavour or "all") and 0 <= one.idle <= one.nodes <= NODES_MAX)
+        if not _is_label(one.flavour or "all")
+    ]
+    findings += [
+        f"flavour {one.flavour!r} has {one.nodes} nodes, {one.idle} of them idle; expected "
+        f"0 to {NODES_MAX} nodes, and at most as many idle"
+        for one in asked.flavours
+        if not 0 <= one.idle <= one.nodes <= NODES_MAX
     ]
     if len(asked.labels) > LABELS_MAX:
         findings.append(

@@ -272,9 +272,13 @@ class Lowering:
             short = next(
                 (one for one in _FAMILY_OUTPUTS if qualifier.startswith(one)), "succeed"
             )
-            message = f"{token.text}:{qualifier} does not say if all or any members are meant"
-            hint = f"write {token.text}:{short}-all or {token.text}:{short}-any"
-            raise _Wrong("family-output", message, hint, token.position)
+            if output == qualifier:
+                seen = f"{token.text}:{qualifier} does not say if all or any members are meant"
+                hint = f"write {token.text}:{short}-all or {token.text}:{short}-any"
+            else:
+                seen = f"{token.text}:{qualifier} is not an output of a family"
+                hint = f"write {token.text}:{short}{qualifier.removeprefix(output)}"
+            raise _Wrong("family-output", seen, hint, token.position)
         return FAMILY_QUALIFIERS[qualifier]
 
     def _custom_of_family(self, token: Token, output: str) -> _Wrong:

@@ -342,7 +342,11 @@ class GraphReader:
                     self.reader.recurrence(text, self.cycling.initial, self.cycling.final),
                 )
             except BadCycling as bad:
-                seen = f"the recurrence {text!r} is not understood: {bad.message}"
+                why = bad.message.removeprefix(f"{text!r} ")
+                is_read = why != bad.message  # and says what is wrong with it
+                seen = (
+                    f"the recurrence {text!r} {'' if is_read else 'is not understood: '}{why}"
+                )
                 self.findings.error("recurrence", seen, bad.hint, position)
 
 

@@ -122,7 +122,8 @@ DEFINITION: Mapping[str, Key] = {
     ),
     "network": Key(
         TEXT,
-        "block: the containers of all stages share a network; with `until` they always do",
+        "block: the containers of all stages share a network; they do so anyway if a stage "
+        "that is switched on has `until`",
         choices=(BLOCK_NETWORK,),
     ),
 }

@@ -249,7 +249,10 @@ class _Folder:
             return {}, ()
         if not isinstance(root, Fields):
             seen = f"stage {self._stage.id}: the parameters are not a mapping"
-            hint = "write name: default, or only name: for a parameter that must be given"
+            hint = (
+                "write each parameter as `name: default`; for one with `name:` alone, the user "
+                "must give a value"
+            )
             self._findings.error("parameters-kind", seen, hint, root.position)
             return {}, ()
         empty = {

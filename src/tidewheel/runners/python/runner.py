@@ -93,7 +93,7 @@ class Handlers:
             job.progress(0.5)
             return {"pixels": 640 * 480}
 
-    Give them to a worker: ``tidewheel worker --handlers FILE:handlers``, or
+    Give them to a worker: ``tidewheel worker --handlers MODULE:handlers``, or
     ``Worker(handlers=handlers)``.
     """
 

@@ -95,7 +95,8 @@ TaskIn: Any = msgspec.defstruct(
     ],
     bases=(In,),
     namespace={
-        "__doc__": "A new task; nothing is required, and null is the same as not given."
+        "__doc__": "A new task; nothing is required. Null is the same as not given, except for "
+        "spec, where null is a value."
     },
 )
 

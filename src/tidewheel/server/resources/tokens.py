@@ -324,7 +324,10 @@ class LoginQuery(In):
 
 
 LinkOut = answer(
-    "LinkOut", "A path of this server, for a single use within five minutes.", path=str
+    "LinkOut",
+    "A login link, as a path on this server: it signs in one browser once, within five "
+    "minutes.",
+    path=str,
 )
 SessionOut = answer(
     "SessionOut",

@@ -205,11 +205,15 @@ def _read_outputs(tx: Transaction, plan: _Plan, tasks: Iterable[Task]) -> None:
 
 
 def _cancelled_children(plan: _Plan, wanted: set[TaskId]) -> dict[TaskId, list[TaskId]]:
-    """Returns the tasks that were cancelled and need one of these, and are not among them."""
+    """Returns the tasks that were cancelled because one of these ended without the output that
+    they need, and are not among them. What was cancelled before that was cancelled by hand."""
     found: dict[TaskId, list[TaskId]] = {}
     for one in plan.edges:
-        is_cancelled = plan.tasks[one.child].status is Status.CANCELLED
-        if is_cancelled and one.parent in wanted and one.child not in wanted:
+        if one.parent not in wanted or one.child in wanted:
+            continue
+        parent, child = plan.tasks[one.parent], plan.tasks[one.child]
+        is_since = child.status is Status.CANCELLED and parent.updated_at <= child.updated_at
+        if is_since and _is_dead(plan, parent, one.output):
             found.setdefault(one.parent, []).append(one.child)
     return {parent: list(dict.fromkeys(some)) for parent, some in found.items()}
 

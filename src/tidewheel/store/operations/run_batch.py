@@ -289,7 +289,7 @@ def _tell_nested(
         for chunk in in_chunks(names)
         for number, name in tx.rows("lock_nested_runs", run=run, names=chunk)
     }
-    who = f"{get_run(tx, run).name}, of which it is a task"
+    who = f"the run {get_run(tx, run).name}, of which this run is a task"
     events: list[EventRow] = []
     for one in commands:
         if (nested := open_runs.get(one.run)) is not None:

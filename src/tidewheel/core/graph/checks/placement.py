@@ -188,11 +188,13 @@ def _report_missing(
         return
     missing = graph.policy.parent_off_sequence is Severity.ERROR
     report = findings.error if missing else findings.warning
+    is_one = offset.is_absolute or look.missing == 1
     report(
         "parent-never-there",
-        f"tasks wait for {node.name} at {where}"
-        + ("" if offset.is_absolute else " and later points")
-        + ", but it never runs there",
+        f"tasks wait for {node.name} "
+        + (f"at {where}, where" if is_one else "only at points where")
+        + " it never runs"
+        + ("" if is_one else f", first at {where}"),
         f"{node.name} runs at {_example(graph, node)}; check the offset and the recurrences",
         position,
     )
