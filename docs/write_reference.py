@@ -170,7 +170,7 @@ option or a variable; applications that embed a part set them in Python (`tidewh
 """,
     ]
     for name, kind in inspect.getmembers(config, inspect.isclass):
-        if kind.__module__ == config.__name__ and name.endswith(("Settings", "Limits")):
+        if name.endswith(("Settings", "Limits")):
             doc = inspect.getdoc(kind) or ""
             rows = list(_settings_of(kind))
             head = ("setting", "type", "default", "")

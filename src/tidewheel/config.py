@@ -100,7 +100,7 @@ class StoreSettings:
 
     url: str  # the address of a database or of a server
     credentials: Credentials = field(default_factory=Credentials)  # what to show to a server
-    submit: SubmitLimits = field(default_factory=SubmitLimits)  # how much a call may store
+    submit: SubmitLimits = field(default_factory=SubmitLimits)  # see SubmitLimits
     busy_seconds_max: float = 10.0  # how long to wait for a database lock or a connection
     statement_seconds_max: float = 30.0  # how long PostgreSQL may take for one SQL statement
     batch_operations_max: int = 256  # how many operations SQLite writes in one commit

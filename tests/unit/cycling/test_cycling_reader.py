@@ -163,7 +163,7 @@ def test_what_is_wrong_with_a_recurrence_is_said(text, says):
     ("text", "says"),
     [
         ("R3/1/4", "equal whole steps"),
-        ("R/1/4", "equal whole steps"),
+        ("R/1/4", "does not say how often"),
         ("R3/4/1", "end before its start"),
         ("5", "does not say how often"),
         ("R3/5", "does not say how often"),

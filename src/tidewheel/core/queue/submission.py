@@ -40,8 +40,8 @@ class LongNumber(ValueError):
 class SubmitLimits:
     """Holds how much a client, or a job, may store at once."""
 
-    payload_bytes_max: int = 256 * 1024
-    tasks_per_call_max: int = 100_000
+    payload_bytes_max: int = 256 * 1024  # of each payload of a task, as JSON
+    tasks_per_call_max: int = 100_000  # in one submission
     message_bytes_max: int = MESSAGE_BYTES_MAX  # of one message of an attempt
 
 

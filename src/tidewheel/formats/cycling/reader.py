@@ -339,7 +339,11 @@ class _Recurrence:
         if not self._is_integer:
             return self._from_start(start, Interval(units=distance))
         if count is None or distance % (count - 1):
-            seen = f"{self.form.text!r} cannot be divided into equal whole steps"
+            seen = f"{self.form.text!r} " + (
+                "does not say how often it repeats"
+                if count is None
+                else "cannot be divided into equal whole steps"
+            )
             hint = (
                 "write Rn/start/interval, or Rn/start/end where n - 1 divides the distance "
                 "from start to end"

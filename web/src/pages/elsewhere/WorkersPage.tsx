@@ -8,16 +8,17 @@ import { plain } from "../../ui/plain";
 import { bytesText, countText } from "../../ui/quantities";
 import { Ago, useNow } from "../../ui/time";
 import { useAddress } from "../useAddress";
-import { workerWord } from "./workers";
+import { isActive, workerWord } from "./workers";
 import "./elsewhere.css";
 
 export function WorkersPage() {
   const [search, change] = useAddress();
   const all = search.all === "true";
+  const now = useNow();
   const { data: workers, error, refetch } = useQuery(workersQuery(all));
   if (error !== null && workers === undefined) return <Failure error={error} retry={() => void refetch()} />;
   if (workers === undefined) return <Loading what="workers" />;
-  const live = workers.filter((one) => one.stopped_at === null);
+  const live = workers.filter((one) => isActive(one, now));
   const [held, slots] = [live.reduce((sum, one) => sum + one.leases, 0), live.reduce((sum, one) => sum + one.slots, 0)];
   return (
     <div className="plain-page">

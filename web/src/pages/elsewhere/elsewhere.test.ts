@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Statistics } from "../../api/storeTypes";
 import { endings, sortedGroups } from "./statistics";
 import { tokenBody, tokenWord } from "./tokens";
-import { workerWord } from "./workers";
+import { isActive, workerWord } from "./workers";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 
@@ -13,6 +13,13 @@ test("a worker that is silent, stopped or in trouble says so", () => {
   expect(workerWord({ ...worker, trouble: "no space" }, NOW)).toBe("troubled");
   expect(workerWord({ ...worker, seen_at: "2026-11-15T11:50:00Z", trouble: "x" }, NOW)).toBe("silent");
   expect(workerWord({ ...worker, stopped_at: "2026-11-15T11:00:00Z" }, NOW)).toBe("stopped");
+});
+
+test("a worker that was killed does not count as active, one in trouble does", () => {
+  const worker = { stopped_at: null, trouble: null, seen_at: "2026-11-15T11:59:50Z", leases: 0 };
+  expect(isActive({ ...worker, trouble: "no space" }, NOW)).toBe(true);
+  expect(isActive({ ...worker, seen_at: "2026-11-15T11:50:00Z" }, NOW)).toBe(false);
+  expect(isActive({ ...worker, stopped_at: "2026-11-15T11:00:00Z" }, NOW)).toBe(false);
 });
 
 const figures = (attempts: number, success: number): Statistics => ({ attempts, ended_by: {}, success_rate: success, queue_seconds: null, run_seconds: null, memory_used_bytes: null, memory_used_of_asked: null, cpu_used_percent: null });

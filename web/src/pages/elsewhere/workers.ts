@@ -9,3 +9,8 @@ export function workerWord(worker: Pick<WorkerFacts, "stopped_at" | "trouble" | 
   if (worker.trouble !== null) return "troubled";
   return worker.leases > 0 ? "busy" : "idle";
 }
+
+/** Says whether a worker takes tasks; one that was killed is only silent. */
+export function isActive(worker: Parameters<typeof workerWord>[0], now: number): boolean {
+  return !["stopped", "silent"].includes(workerWord(worker, now));
+}

@@ -60,7 +60,7 @@ function MarkBadge({ mark }: { mark: Mark }) {
 }
 
 export const GroupBox = memo(function GroupBox({ data: { group } }: NodeProps<GroupNode>) {
-  return <div className="group-box" title={`${group.every ? "all" : "any"} of ${group.family}: ${group.output}`}>{groupText(group)}</div>;
+  return <div className="group-box" title={`Needs ${group.every ? "all" : "any"} of ${group.family}: ${group.output}`}>{groupText(group)}</div>;
 });
 
 /** The elements of a mapped task, as one. */
