@@ -24,7 +24,7 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "[scheduler][main loop]": {"…": "Plugins of Cylc's main loop."},
     "[scheduler][events]": {
-        "handlers": "Commands for each of the `handler events`.",
+        "handlers": "Commands that run at each of the `handler events`.",
         "handler events": "For which events the `handlers` are called.",
         "mail events": "For which events mail is sent.",
         "startup handlers": "When the run starts.",
@@ -136,7 +136,7 @@ WORDS: dict[str, dict[str, str]] = {
         "retrieve job logs retry delays": "When Cylc would try to fetch the logs again.",
     },
     "[runtime][…][events]": {
-        "handlers": "Commands for each of the `handler events`.",
+        "handlers": "Commands that run at each of the `handler events`.",
         "handler events": "For which events the `handlers` are called.",
         "handler retry delays": "The delays after which a failed handler is called again.",
         "mail events": "For which events mail is sent.",

@@ -275,8 +275,8 @@ NAMED_BUGS = (
             (
                 Edit(
                     "scheduler/timers.py",
-                    "if stalled and not self._is_told and not is_set",
-                    "if stalled and not is_set",
+                    "if stalled and not self._is_told and not set_keys",
+                    "if stalled and not set_keys",
                 ),
             ),
         ),

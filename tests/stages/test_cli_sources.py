@@ -356,6 +356,28 @@ def test_where_there_is_no_git_an_archive_is_proposed(tidewheel, repository):
     assert os.listdir(empty) == []
 
 
+@pytest.mark.parametrize(
+    ("ssh_says", "told"),
+    [
+        (
+            "git@example.org: Permission denied (publickey).",
+            "Check that your ssh key may read it",
+        ),
+        ("Host key verification failed.", "ssh does not know the key of the host of"),
+        ("ssh: connect to host example.org port 22: Connection refused", "try again"),
+        ("ssh: something new", "cannot be fetched: ssh: something new"),
+    ],
+)
+def test_what_ssh_refuses_is_told(tidewheel, ssh_says, told):
+    programs = tidewheel.folder / "programs"
+    put(programs, {"ssh": f"#!/bin/sh\necho '{ssh_says}' >&2\nexit 255\n"})
+    (programs / "ssh").chmod(0o700)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    refused = tidewheel("register", "git+ssh://git@example.org/x.git#flows", PATH=path)
+    assert refused.status == (3 if told == "try again" else 2)
+    assert told in refused.err
+
+
 # ---- limits of git ----
 
 

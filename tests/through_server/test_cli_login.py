@@ -130,4 +130,4 @@ def test_nobody_signs_in_in_the_clear_or_where_there_is_no_provider(here, there)
     assert said.status == 2 and "https" in said.err
     with running_server(there.store, home=there.state) as plain:
         said = here("login", f"http://{plain.address}")
-    assert said.status == 2 and "people cannot sign in at" in said.err
+    assert said.status == 2 and "no sign-in for command lines" in said.err

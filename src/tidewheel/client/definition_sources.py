@@ -279,7 +279,8 @@ _SAID: tuple[tuple[str, str], ...] = (
     (r"could not resolve|failed to connect|connection (refused|timed out|reset)", "network"),
     (r"network is unreachable|no route to host|operation timed out|timed out after", "network"),
     (r"could not read (username|password)|authentication failed|permission denied", "rights"),
-    (r"host key verification failed|access denied|error: 40[13]", "rights"),
+    (r"host key verification failed", "host"),
+    (r"access denied|error: 40[13]", "rights"),
     (r"does not exist in|exists on disk, but not in|not a valid object name", "folder"),
     (r"dubious ownership", "owner"),
 )
@@ -289,28 +290,36 @@ def _explained(source: WorkflowSource, said: str) -> Refused | Unavailable:
     """Returns what git said, as something that a person can act on."""
     kinds = [kind for pattern, kind in _SAID if re.search(pattern, said, re.IGNORECASE)]
     kind, where = (kinds or [""])[0], source.url
+    if kind == "network":
+        return _unreachable(where, said)
     match kind:
-        case "network":
-            return _unreachable(where, said)
         case "ref":
-            return SourceRefused(
+            told = (
                 f"{where} has no {source.ref or 'commit'!r}; write a branch, a tag, or a full "
                 "commit id after @"
             )
         case "folder":
-            return SourceRefused(f"{where} has no file or folder {source.folder!r}; {_LOOK}")
+            told = f"{where} has no file or folder {source.folder!r}; {_LOOK}"
         case "rights":
-            return SourceRefused(
-                f"{where} does not exist or needs a login; this command cannot log in; "
-                f"{_BY_HAND}"
+            login = (
+                "check that your ssh key may read it, or "
+                if where.startswith("git+ssh:")
+                else "this command logs in only by git+ssh://; "
+            )
+            told = f"{where} does not exist or refused access; {login}{_BY_HAND}"
+        case "host":
+            told = (
+                f"ssh does not know the key of the host of {where}; connect to it once by ssh, "
+                "and compare the key"
             )
         case "owner":
-            return SourceRefused(
+            told = (
                 f"git refuses {where}, because it belongs to another user; copy the files (cp "
                 "-r), and register the copy: tidewheel register FOLDER"
             )
         case _:
-            return SourceRefused(f"{where} cannot be fetched: {said[:500]}; {_BY_HAND}")
+            told = f"{where} cannot be fetched: {said[:500]}; {_BY_HAND}"
+    return SourceRefused(told)
 
 
 _LOOK = "look for it there, and write its path from the top folder after #"

@@ -186,4 +186,6 @@ def _problem(said: str) -> GitProblem:
     if "signal 25" in said or "File too large" in said:
         return GitTooMuch(f"it has more than {FETCHED_BYTES_MAX} bytes")
     found = [one.strip() for one in _FATAL.findall(said)]
+    if (own := _FATAL.search(said)) and "read from remote repository" in own[0]:
+        found[:0] = said[: own.start()].strip().splitlines()[-1:]  # what ssh says of it
     return GitProblem("; ".join(dict.fromkeys(found)) or said.strip() or "git failed")

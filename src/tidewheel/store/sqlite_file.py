@@ -77,7 +77,7 @@ def in_our_words(path: Path, error: BaseException) -> BaseException:
         case apsw.IOError() if getattr(error, "extendedresult", 0) == NO_SHARED_MEMORY:
             told = errors.StoreFull(errors.StoreFull.__doc__)
         case apsw.BusyError() | apsw.LockedError():
-            told = errors.StoreBusy(f"another process holds {path}; try again")
+            told = errors.StoreBusy(f"another process has locked {path}; try again")
         case apsw.CorruptError() | apsw.NotADBError():
             told = errors.CorruptStore(str(path), str(error))
         case (

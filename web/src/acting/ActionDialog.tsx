@@ -170,7 +170,7 @@ function FlowChoice({ action, onChange }: { action: Action; onChange: (action: A
   return (
     <fieldset className="choices">
       <legend>What follows</legend>
-      {[["", isOfStages() ? "as usual: the stages that wait for it follow; if it is complete already, only this stage runs" : "as usual: later tasks follow in its flows; if it is complete already, only this task runs"], ["new", `everything after it runs again${isOfStages() ? "" : " (a new flow)"}`], ["none", `nothing: only this ${isOfStages() ? "stage" : "task"} runs`], ...flowsOfRun(action.flow).map((one) => [String(one), `everything after it runs in flow ${one}`])].map(([flow = "", says]) => (
+      {[["", isOfStages() ? "as usual: the stages that wait for it follow; if it has succeeded already, only this stage runs" : "as usual: later tasks follow in its flows; if it has succeeded already, only this task runs"], ["new", `everything after it runs again${isOfStages() ? "" : " (a new flow)"}`], ["none", `nothing: only this ${isOfStages() ? "stage" : "task"} runs`], ...flowsOfRun(action.flow).map((one) => [String(one), `everything after it runs in flow ${one}`])].map(([flow = "", says]) => (
         <label key={flow}><input type="radio" name="flow" checked={(action.flow ?? "") === flow} onChange={() => onChange(inFlow(action, flow))} /> {says}</label>
       ))}
     </fieldset>

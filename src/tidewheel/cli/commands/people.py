@@ -121,7 +121,7 @@ async def _sign_in(url: str) -> Told:
         ways: Told = (await transport.call("GET", "/sign-in")).json
         if ways["issuer"] is None:
             raise Refused(
-                f"people cannot sign in at {url}; ask its admin for a token, "
+                f"{url} has no sign-in for command lines; ask its admin for a token, "
                 "and set TIDEWHEEL_TOKEN"
             )
         return await (_by_device(transport) if ways["device"] else _by_code(transport, ways))

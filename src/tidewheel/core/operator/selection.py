@@ -106,7 +106,8 @@ def unique_key(pool: TaskPool, text: str, *, pooled_only: bool = False) -> Key:
     """
     written = read_id_of(pool, text)
     if not (written.has_plain_point and written.has_plain_name):
-        raise Refused(f"{text!r} must name one task: {_HOW_NAMED[pool.plan.is_of_stages]}")
+        example = "image" if pool.plan.is_of_stages else "2/foo"
+        raise Refused(f"{text!r} must name one task, such as {example}")
     return _plain(pool, written, pooled_only)
 
 

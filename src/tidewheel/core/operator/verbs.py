@@ -311,8 +311,8 @@ def _built(verb: str, kind: type[Command], said: dict[str, object]) -> Command:
     given: dict[str, object] = {}
     for name, value in said.items():
         if name not in known:
-            allowed = ", ".join(known) or "no other field"
-            raise Refused(f"{verb} has no field {name!r}; expected {allowed}")
+            fields_are = f"its fields are {', '.join(known)}" if known else "it has no fields"
+            raise Refused(f"{verb} has no field {name!r}; {fields_are}")
         shape, words = _SHAPES[known[name]]
         texts = value if isinstance(value, list) else ()
         if not isinstance(value, shape) or not all(isinstance(one, str) for one in texts):

@@ -129,7 +129,7 @@ class _Conversion:
             return ""
         if any(sign in node.text for sign in _SIGNS):
             seen = f"the {key} of the workflow is a template: {node.text}"
-            hint = f"in 2.0 it is not a template: write {key} here or in the file's name"
+            hint = f"it is left out: write a plain {key} here, or put it in the file's name"
             self.findings.warning(LOST, seen, hint, node.position)
             return ""
         if why := problem(node.text):

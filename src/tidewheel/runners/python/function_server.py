@@ -199,8 +199,11 @@ def _checked(answered: object) -> dict[str, object]:
     if not isinstance(answered, tuple | list) or len(answered) != 2:  # noqa: PLR2004 - a pair
         return {"failed": f"it returned {_short(answered)}; {wanted}"}
     satisfied, results = answered
-    if not isinstance(results, dict | None) or len(results or ()) > RESULTS_MAX:
+    if not isinstance(results, dict | None):
         return {"failed": f"its results are {_short(results)}; {wanted}"}
+    if results is not None and len(results) > RESULTS_MAX:
+        seen = f"it returned {len(results)} results"
+        return {"failed": f"{seen}; at most {RESULTS_MAX} are accepted"}
     texts = {str(key): str(value) for key, value in (results or {}).items()}
     return {"satisfied": bool(satisfied), "results": texts}
 

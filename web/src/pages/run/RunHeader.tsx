@@ -34,7 +34,7 @@ export function RunHeader() {
         {facts?.parent && <><Link to="/runs/$run" params={{ run: facts.parent }} className="muted" aria-label="The run whose task started this run">{facts.parent}</Link><span className="faint">/</span></>}
         <h1>{run.name}</h1>
         <RunStatus run={run} />
-        <Link to="/definition" search={{ run: run.name }} className="muted" title="The definition of this run, its findings, and what each reload changed">definition</Link>
+        <Link to="/definition" search={{ run: run.name }} className="muted" title="The definition of this run, its errors and warnings, and what each reload changed">definition</Link>
         {run.reason !== "" && run.status !== "stalled" && run.reason !== run.status && <span className="muted ellipsis">{plain(run.reason)}</span>}
       </div>
       {summary && (
