@@ -36,11 +36,11 @@ def test_an_absolute_parent_off_its_sequence_is_named_with_where_it_runs() -> No
 
 
 def test_a_parent_that_is_never_at_the_points_asked_for_is_an_error() -> None:
-    (finding,) = findings_of(flow("P2 = a\nP2 = a[-P1] => b", "[[a, b]]"))
+    (finding,) = findings_of(flow("P2 = a\nP2 = a[-P1] => b", "[[a, b]]", final="9"))
     assert finding.code == "parent-never-there"
     never = "tasks wait for a only at points where it never runs, first at 2"
     assert finding.message == never
-    assert finding.hint.startswith("a runs at 1, 3;")
+    assert finding.hint.startswith("a runs at 1, 3, 5;")
 
 
 def test_a_parent_that_is_missing_at_some_points_is_a_warning() -> None:

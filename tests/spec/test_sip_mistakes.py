@@ -91,7 +91,7 @@ BROKEN = {
             ("flow-1.0.0.yaml", 5, "yaml-syntax"),
             ("parameters.yaml", 1, "parameters-kind"),
         ],
-        ["indent with spaces", "write name: default"],
+        ["indent with spaces", "write each parameter as `name: default`"],
     ),
     "a circle, and a stage without a folder": (
         definition(stage("a", "b complete"), stage("b", "a complete"), stage("c")),
