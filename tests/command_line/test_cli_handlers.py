@@ -115,7 +115,7 @@ def test_the_log_of_a_command_of_the_queue_is_what_it_wrote(tidewheel):
     assert path.endswith("job.out")
     refused = tidewheel("log", "a", "--file", "xtrace")
     assert refused.status == 2
-    assert "a task of the queue has no file 'xtrace'\n  It has out, err" in refused.err
+    assert "a job has no file 'xtrace'\n  It has out, err" in refused.err
 
 
 def test_a_word_that_is_neither_a_run_nor_a_task_is_refused_as_before(tidewheel):

@@ -13,7 +13,7 @@ def test_from_nothing_to_a_result(tidewheel):
     assert submitted.status == 0
     task_id = submitted.word
     assert "No worker serves queue 'default'; start one: tidewheel worker" in submitted.err
-    assert f"follow it: tidewheel task {task_id}" in submitted.err
+    assert f"look at it: tidewheel task {task_id}" in submitted.err
 
     worked = tidewheel("worker", "--exit-when-idle")
     assert worked.status == 0

@@ -1,5 +1,6 @@
 """A worker beside a scheduler leases more tasks than it has slots while jobs are short."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -292,3 +293,57 @@ async def test_nothing_of_other_queues_is_claimed_ahead():
     await world.passes(1.0)
     await world.submit(*(f"long{n}" for n in range(20)), queue="other")
     assert await world.most_leases(0.1) == 3
+
+
+@in_virtual_time
+async def test_handlers_that_come_after_short_jobs_cost_no_lapse_when_their_worker_dies():
+    world = await RunWorld.made()
+    one = await world.worker(slots=2)
+    await world.submit_run(*short(20))
+    handlers = [f"long{n}" for n in range(10)]
+    await world.submit_run(*handlers, **HANDLER)
+    while world.running != ["long0", "long1"]:
+        await world.passes(0.001)
+    await world.passes(0.02)
+    assert await world.leases() == 2
+    await one.crashes()
+    monitor = asyncio.create_task(world.monitor(interval_seconds=1.0).run())
+    await world.worker(name="next", slots=10)
+    await world.passes(200.0)
+    lapses = [(await world.task(world.id_of(name))).lapses for name in handlers]
+    monitor.cancel()
+    assert lapses == [1, 1, *(0 for _ in handlers[2:])]
+
+
+@in_virtual_time
+async def test_a_queue_that_becomes_fenced_has_no_more_tasks_claimed_ahead():
+    world = await RunWorld.made()
+    await world.worker(slots=2)
+    await world.submit_run(*short(400))
+    assert await world.most_leases(0.1) > 2
+    await world.store.configure_queue(world.run.queue, QUEUES["fenced queue"])
+    await world.passes(0.1)
+    assert await world.most_leases(0.2) == 2
+
+
+@in_virtual_time
+async def test_jobs_whose_start_is_heard_of_late_are_not_short():
+    world = await RunWorld.made()
+    world.host.script = lambda _task: Script(
+        prepare_seconds=0.999, seconds=1.0
+    )  # as with Slurm
+    await world.worker(slots=4)
+    await world.submit_run(*short(60))
+    assert await world.most_leases(5.0) == 4
+
+
+@in_virtual_time
+async def test_beside_long_jobs_as_few_short_ones_are_claimed_ahead_as_begin_soon():
+    world = await RunWorld.made()
+    await world.worker(slots=40)
+    await world.submit_run(*(f"long{n:02}" for n in range(39)), priority=90)
+    await world.submit_run(*short(300))
+    await world.passes(8.0)
+    stories = [await world.story(world.id_of(name)) for name in short(300)]
+    assert sum(story.count("yield") for story in stories) < 10
+    assert {await world.status(world.id_of(name)) for name in short(300)} == {"succeeded"}

@@ -82,5 +82,12 @@ def test_a_stall_is_noticed_and_what_it_waits():
     assert telling.has_stalled and telling.stall_waits == "1h"
 
 
+def test_a_stall_timer_that_stops_nothing_is_no_time_to_wait():
+    telling = LogTelling()
+    line = "WARNING - PT1H stall timer starts NOW; it does not stop the run"
+    assert list(telling.lines(f"{AT} {line}")) == []
+    assert telling.stall_waits == ""
+
+
 def test_what_is_no_line_of_ours_is_shown_as_it_is():
     assert list(told_lines("Traceback of something")) == ["Traceback of something"]

@@ -171,11 +171,12 @@ class RunTimers:
         stalled = engine.pool.run.status == RunStatus.STALLED
         set_keys = [key for key in _STALL_KEYS if key in engine.timers]
         if stalled and not self._is_told and not set_keys:
-            timer = STALL if self._settings.abort_on_stall_timeout else STALL_TIMEOUT
-            self._set(engine, timer, self.stall_seconds, now)
+            aborts = self._settings.abort_on_stall_timeout
+            self._set(engine, STALL if aborts else STALL_TIMEOUT, self.stall_seconds, now)
             if self.stall_seconds:  # in the words that existing jobs look for
-                waits = show_iso_duration(self.stall_seconds)
-                engine.batch.log.append(RunLogLine(WARNING, f"{waits} stall timer starts NOW"))
+                told = f"{show_iso_duration(self.stall_seconds)} stall timer starts NOW"
+                told += "" if aborts else "; it does not stop the run"
+                engine.batch.log.append(RunLogLine(WARNING, told))
         elif not stalled:
             self._is_told = False
             for key in set_keys:

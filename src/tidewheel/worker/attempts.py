@@ -240,14 +240,13 @@ class Attempt:
     messages_stored: int = 0  # by an earlier owner; a runner that adopts says them again
     unacceptable: End | None = None  # the store refused what the job said
     latest_progress: float | None = None  # written by any thread, read by heartbeats
-    started_at: float = -math.inf  # by the local clock, if its job was started here
+    begun_at: float = -math.inf  # by the local clock, if its job was started here
     # Has the log of a handler sent to a server, from any thread; None: there is no server.
     follow_log: Callable[[Attempt], None] | None = None
 
     # JobReports
     def started(self) -> None:
-        self.started_at = self._events.clock.monotonic()
-        self._events.put(self, Started(self.started_at))
+        self._events.put(self, Started(self._events.clock.monotonic()))
 
     def progress(self, value: float) -> None:
         # One bad number must not cost all leases their heartbeat.

@@ -28,7 +28,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tidewheel.core.queue.requests import End, Ending
+from tidewheel.core.queue.requests import Claimed, End, Ending
 from tidewheel.core.queue.values import may_have_files
 from tidewheel.errors import LauncherLost, RunnerUnable, Unavailable
 from tidewheel.ports.clock import Clock
@@ -101,6 +101,12 @@ SHORT_ENDS_PER_SLOT = 2  # in a row, before anything is claimed ahead
 WAIT_SECONDS_MAX = 0.25
 
 
+def may_wait(task: Claimed) -> bool:
+    """Says whether a killed worker's successor would give a task back that has not begun, so
+    that it costs no lapse."""
+    return task.command is not None and not task.fence_kill
+
+
 class ClaimedAhead:
     """Holds attempts that wait for a slot of their worker, in the order of their claims; it is
     used from the worker's event loop alone."""
@@ -111,6 +117,7 @@ class ClaimedAhead:
         self.leases_max = slots
         self.is_worth_it = False  # the last jobs were short
         self._short_ends = 0
+        self._short_since = 0.0  # by the local clock: the first of them began
         self._clock = clock
         self._give_back = give_back
         self.waiting: dict[Attempt, float] = {}  # since when, by the local clock
@@ -120,14 +127,20 @@ class ClaimedAhead:
         """Notes whether a job was short. Only those count that would be adopted, or given back,
         if this worker died: a lease that runs out costs its task a lapse."""
         task = attempt.task
-        seconds = self._clock.monotonic() - attempt.started_at
-        is_short = task.command is not None and not task.fence_kill and seconds < SHORT_SECONDS
+        now = self._clock.monotonic()
+        is_short = may_wait(task) and now - attempt.begun_at < SHORT_SECONDS
+        if is_short and not self._short_ends:
+            self._short_since = attempt.begun_at
         self._short_ends = self._short_ends + 1 if is_short else 0
         self.is_worth_it = self._short_ends >= SHORT_ENDS_PER_SLOT * self.slots
 
     def begin(self) -> int:
         """Allows tasks to be claimed ahead; returns how many."""
-        self.count = AHEAD_PER_SLOT * self.slots
+        # As many as begin in half of the time for which they may wait: most slots may have
+        # long jobs.
+        seconds = max(self._clock.monotonic() - self._short_since, 0.001)
+        soon = int(self._short_ends * WAIT_SECONDS_MAX / 2 / seconds)
+        self.count = max(1, min(AHEAD_PER_SLOT * self.slots, soon))
         self.leases_max = self.slots + self.count
         return self.count
 
@@ -212,11 +225,14 @@ class Jobs:
         begun = len(self._live) - len(self.ahead.waiting)  # with this one
         if attempt.reason is None and begun > self.ahead.slots:
             self.ahead.add(attempt)
+            if not may_wait(attempt.task):
+                self.give_back_waiting()
         else:
             self._start(attempt)
 
     def _start(self, attempt: Attempt) -> None:
         task = attempt.task
+        attempt.begun_at = self._clock.monotonic()
         if self._logs is not None:
             attempt.follow_log = self._follow_handler
         for runner, prompt in self._runners:
@@ -240,12 +256,14 @@ class Jobs:
             return
         self._is_filling = True
         ahead = self.ahead
-        while ahead.waiting and len(self._live) - len(ahead.waiting) < ahead.slots:
-            attempt = ahead.take()
-            if self._clock.monotonic() - attempt.confirmed_at > attempt.task.lease_seconds:
-                attempt.reason = StopReason.YIELD  # too late: it goes back without a start
-            self._start(attempt)
-        self._is_filling = False
+        try:
+            while ahead.waiting and len(self._live) - len(ahead.waiting) < ahead.slots:
+                attempt = ahead.take()
+                if self._clock.monotonic() - attempt.confirmed_at > attempt.task.lease_seconds:
+                    attempt.reason = StopReason.YIELD  # too late: it goes back without a start
+                self._start(attempt)
+        finally:
+            self._is_filling = False
 
     def give_back_waiting(self) -> None:
         """Gives back what was claimed ahead and not begun, and has no more claimed ahead."""

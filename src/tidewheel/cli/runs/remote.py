@@ -342,9 +342,7 @@ class FarPage(RunPage):
         self._causes = list(cause_lines(shown))
         stall: Any = shown["stall"]
         waits, until = self.telling.stall_waits, stall and stall["until"]
-        if stall is not None and until is None:  # its timer stops nothing
-            waits = ""
-        elif waits:
+        if waits:
             at = None if until is None else datetime.fromisoformat(until).timestamp()
             waits = stall_words(waits, at)
         self.tell_stall("stalled", waits)
@@ -376,7 +374,7 @@ _SAID_ELSEWHERE = re.compile(
     r"|.*, which nothing handles|stalled: .*|stalled for too long"
 )
 _STALLED = "Workflow stalled"
-_STALL_TIMER = re.compile(r"(?P<time>P\S+) stall timer starts NOW")
+_STALL_TIMER = re.compile(r"(?P<time>P\S+) stall timer starts NOW(?P<stops_nothing>;.*)?")
 _SAID = {
     "running": "started",
     "succeeded": "succeeded",
@@ -439,7 +437,10 @@ class LogTelling:
         elif text == _STALLED:
             self.has_stalled = True
         elif timer := _STALL_TIMER.fullmatch(text):
-            self.stall_waits = show_duration(parse_duration(timer["time"]))
+            waits = (
+                "" if timer["stops_nothing"] else show_duration(parse_duration(timer["time"]))
+            )
+            self.stall_waits = waits
         elif not _SAID_ELSEWHERE.fullmatch(text):
             return text if _OF_TASK.match(text) else f"{level.lower()}: {text}"
         return ""

@@ -212,8 +212,9 @@ def _cancelled_children(plan: _Plan, wanted: set[TaskId]) -> dict[TaskId, list[T
         if one.parent not in wanted or one.child in wanted:
             continue
         parent, child = plan.tasks[one.parent], plan.tasks[one.child]
-        is_since = child.status is Status.CANCELLED and parent.updated_at <= child.updated_at
-        if is_since and _is_dead(plan, parent, one.output):
+        # A job that was told to end may take long: its children were cancelled at once.
+        is_after = parent.status is Status.CANCELLED or parent.updated_at <= child.updated_at
+        if child.status is Status.CANCELLED and is_after and _is_dead(plan, parent, one.output):
             found.setdefault(one.parent, []).append(one.child)
     return {parent: list(dict.fromkeys(some)) for parent, some in found.items()}
 
