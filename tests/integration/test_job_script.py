@@ -388,6 +388,17 @@ def test_logs_lie_by_point_name_and_submission_with_a_link_to_the_latest(tmp_pat
     again = run_node(tmp_path, node(main='echo "$CYLC_TASK_LOG_DIR"'), submit=11, attempt=2)
     assert again.directory == folder / "11" / "attempt-2"
     assert again.out.strip() == str(again.directory)
+    assert (folder / "11" / "job.out").read_text() == "11\n"
+
+
+def test_logs_are_where_scripts_look_if_the_first_attempt_was_given_back_unbegun(tmp_path):
+    ran = run_node(tmp_path, node(main="echo out; echo err >&2"), attempt=2)
+    folder = ran.run / "log" / "job" / "1" / "foo" / "NN"
+    assert ran.directory == folder.resolve() / "attempt-2"
+    assert (folder / "job.out").read_text() == "out\n"
+    assert (folder / "job.err").read_text() == "err\n"
+    assert "echo out" in (folder / "job").read_text()
+    assert "CYLC_JOB_EXIT=SUCCEEDED" in (folder / "job.status").read_text()
 
 
 def test_a_job_knows_its_own_file(tmp_path):

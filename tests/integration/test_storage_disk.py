@@ -187,3 +187,23 @@ def test_a_store_whose_file_was_deleted_says_so_and_no_empty_one_takes_its_place
         with pytest.raises(StoreUnreachable, match=r"tidewheel\.db cannot be read or written"):
             store.listed()
         assert not (tmp_path / "tidewheel.db").exists()
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_a_store_whose_file_is_gone_or_another_stores_nothing_more(tmp_path, other):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    with opened(tmp_path) as store:
+        store.put("a")
+        assert store.listed() == ["a"]
+        for file in tmp_path.glob("tidewheel.db*"):
+            file.rename(kept / file.name)
+        if other:
+            (tmp_path / "tidewheel.db").write_bytes(b"")
+        with pytest.raises(StoreUnreachable, match="was deleted, moved or replaced"):
+            store.put("b")
+        (tmp_path / "tidewheel.db").unlink(missing_ok=True)
+        for file in kept.iterdir():
+            file.rename(tmp_path / file.name)
+        store.put("c")
+        assert store.listed() == ["c", "a"]

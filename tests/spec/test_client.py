@@ -2,8 +2,10 @@
 
 import asyncio
 import inspect
+import os
 import threading
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -868,3 +870,26 @@ def test_a_worker_that_is_killed_keeps_none_beside_it_from_working(url, tmp_path
                 await client.wait("second", timeout=allowed(20))
 
     asyncio.run(work())
+
+
+def test_a_client_that_was_made_before_a_fork_says_so_in_the_child_and_goes_on_in_its_parent(
+    client,
+):
+    readable, writable = os.pipe()
+    child = os.fork()
+    if child == 0:
+        told = []
+        for call in (partial(client.submit, command="true"), partial(client.get, "a")):
+            try:
+                told.append(str(call()))
+            except RuntimeError as error:
+                told.append(str(error))
+        os.write(writable, "\n".join(told).encode())
+        os._exit(0)
+    os.close(writable)
+    os.waitpid(child, 0)
+    with os.fdopen(readable) as pipe:
+        told = pipe.read().splitlines()
+    assert len(told) == 2 and all("make a client in each process" in one for one in told)
+    assert client.submit(id="mine", command="true").created
+    assert [task.id for task in client.list()] == ["mine"]

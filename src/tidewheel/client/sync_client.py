@@ -8,6 +8,7 @@ A blocking client may be used by any number of threads.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import wraps
@@ -100,6 +101,7 @@ class Client:
 
     def __init__(self, store: Where = None, *, token: str | None = None) -> None:
         self.asynchronous = AsyncClient(store, token=token)
+        self._process = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="tidewheel client", daemon=True
@@ -109,6 +111,11 @@ class Client:
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         """Runs a coroutine in the client's event loop and returns its result; Ctrl-C cancels
         it."""
+        try:
+            self._require_own_process()
+        except RuntimeError:
+            work.close()
+            raise
         answer = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return answer.result()
@@ -140,7 +147,7 @@ class Client:
 
     def close(self) -> None:
         """Closes the client's store and ends its thread; a second call does nothing."""
-        if self._loop.is_closed():
+        if self._loop.is_closed() or os.getpid() != self._process:
             return
         try:
             self.run(self.asynchronous.close())
@@ -156,6 +163,7 @@ class Client:
         self.close()
 
     def submit(self, queue: str = QUEUE_DEFAULT, **task: Unpack[TaskFields]) -> Submitted:
+        self._require_own_process()
         made = new_task(queue, task, new_id)
         # To wake the client's thread, and that another one, takes as long as to store it.
         opened = self.asynchronous.opened
@@ -166,6 +174,15 @@ class Client:
             return (await self.asynchronous.store.submit([made]))[0]
 
         return self.run(stored())
+
+    def _require_own_process(self) -> None:
+        """Raises RuntimeError in a process that was forked: threads and connections of the
+        client are its parent's."""
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                f"this client was made by process {self._process}, of which this process is a "
+                "fork; make a client in each process"
+            )
 
     submit.__doc__ = AsyncClient.submit.__doc__
 

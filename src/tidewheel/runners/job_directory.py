@@ -26,7 +26,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, read_job_name
+from tidewheel.core.operator.definition import (
+    LATER_ATTEMPT,
+    LATEST,
+    RUN_DIRECTORY,
+    read_job_name,
+)
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.messages.client import SPOOL_NAME
@@ -110,7 +115,10 @@ class JobDirectory:
     def write_job(self, command: str, spec: str | None, inputs: str | None = None) -> None:
         """Makes the directory and puts the command, the spec and the inputs into it."""
         folder = str(self.path)
-        _make(folder.rpartition("/")[0])  # first: that of a task's first attempt is not there
+        parent, _, name = folder.rpartition("/")
+        is_new = _make(parent)  # first: that of a task's first attempt is not there
+        if is_new and name.startswith(LATER_ATTEMPT):
+            _link_files(parent, name)
         write = write_new if make_private_directory(folder) else write_whole
         if spec is not None:
             write(f"{folder}/{SPEC_NAME}", spec.encode(), mode=0o600)
@@ -335,13 +343,25 @@ def script_name(assignment: Assignment) -> str:
     return f"{assignment.directory}/{SCRIPT_NAME}" if is_of_run else "./job"
 
 
-def _make(folder: str) -> None:
-    """Makes a folder that only this user may enter, and those above it; one may be there."""
+def _make(folder: str) -> bool:
+    """Makes a folder that only this user may enter, and those above it; says whether it is
+    new."""
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:
-        pass
+        return False
     except FileNotFoundError:
         _make(folder.rpartition("/")[0])
-        with suppress(FileExistsError):  # another worker of this machine was quicker
+        try:
             os.mkdir(folder, 0o700)
+        except FileExistsError:  # another worker of this machine was quicker
+            return False
+    return True
+
+
+def _link_files(parent: str, attempt: str) -> None:
+    """Links the files of an attempt where those of the first would be, which never began: it
+    was given back. Scripts of users look for them there."""
+    for file in (SCRIPT_NAME, OUT_NAME, ERR_NAME, STATUS_NAME):
+        with suppress(FileExistsError):
+            os.symlink(f"{attempt}/{file}", f"{parent}/{file}")

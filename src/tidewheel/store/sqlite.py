@@ -44,7 +44,14 @@ from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import LITERAL, load_queries
-from tidewheel.store.sqlite_file import connect, file_path, in_our_words, prepare
+from tidewheel.store.sqlite_file import (
+    FILE_GONE,
+    connect,
+    file_identity,
+    file_path,
+    in_our_words,
+    prepare,
+)
 from tidewheel.store.store import Conclude, DatabaseStore
 from tidewheel.store.transaction import (
     AS_THEY_ARE,
@@ -299,6 +306,7 @@ class SqliteStore(DatabaseStore):
         self._entrance = threading.Lock()
         self._is_closed = False
         self._writer = connect(path, settings, clock=clock, vfs=vfs)
+        self._file = file_identity(path)
         self._writing = SqliteTransaction(self._writer)
         self._data_version: int = self._writer.pragma("data_version")
         self._looked_at = -math.inf  # by the local clock: when it was looked at last
@@ -471,6 +479,8 @@ class SqliteStore(DatabaseStore):
         answers: list[_Answer] = []
         is_alone = len(batch) == 1
         try:
+            if file_identity(self._path) != self._file:  # what is written would be lost
+                raise StoreUnreachable(f"the store {self._path} {FILE_GONE}")
             self._writer.execute("BEGIN IMMEDIATE")
             for job in batch:
                 answers.append(self._run_job(job, is_alone=is_alone))

@@ -68,6 +68,21 @@ def translated(path: Path) -> Iterator[None]:
     raise failure
 
 
+FILE_GONE = (
+    "was deleted, moved or replaced while this program had it open, so nothing more is "
+    "written; stop the program, put the right file there, and start it again"
+)
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Returns which file has this name now; None if there is none."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
 def in_our_words(path: Path, error: BaseException) -> BaseException:
     """Returns the error of tidewheel that SQLite's error stands for; others as they are."""
     told: errors.TidewheelError

@@ -193,6 +193,7 @@ class NewRun:
 
 
 LATEST = "NN"  # the link to the submission that was made last
+LATER_ATTEMPT = "attempt-"  # the folders of a submission's attempts after the first begin so
 RUN_DIRECTORY = "TIDEWHEEL_RUN_DIR"  # in a job's environment: the folder of its run
 JOB_OUTPUTS = "TIDEWHEEL_TASK_OUTPUTS"  # there: the outputs of its own that its task declares
 DEFINITION = "WORKFLOW_DEFINITION"  # in a job's script: the digest of what it was written from
@@ -226,7 +227,7 @@ class JobName(NamedTuple):
         Attempts after the first have a folder within the first one's.
         """
         folder = f"log/job/{self.point}/{self.node}/{self.submit:02d}"
-        return folder if attempt <= 1 else f"{folder}/attempt-{attempt}"
+        return folder if attempt <= 1 else f"{folder}/{LATER_ATTEMPT}{attempt}"
 
     @property
     def work_folder(self) -> str:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from tidewheel.core.operator.definition import LATER_ATTEMPT
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.secret_references import NO_SECRETS
 from tidewheel.errors import RunnerUnable
@@ -242,12 +243,13 @@ def _earlier_directories(assignment: Assignment) -> Iterator[Path]:
     """Yields the folders of the attempts before this one, the latest first. Which they are
     follows from its own name: ``JobFolders`` has two layouts."""
     directory, attempt = assignment.directory, assignment.task.attempt
-    is_of_run = directory.name.startswith("attempt-")
+    is_of_run = directory.name.startswith(LATER_ATTEMPT)
     for earlier in range(attempt - 1, 0, -1):
         if not is_of_run:
             yield directory.parent / str(earlier)
         else:
-            yield directory.parent / f"attempt-{earlier}" if earlier > 1 else directory.parent
+            later = directory.parent / f"{LATER_ATTEMPT}{earlier}"
+            yield later if earlier > 1 else directory.parent
 
 
 def _unable(error: Exception) -> RunnerUnable:
