@@ -134,6 +134,16 @@ def test_what_was_cancelled_by_hand_before_is_not_submitted_again_along_with_a_t
     assert list(again(store, "a", with_children=True)) == ["a", "b"]
 
 
+def test_what_was_cancelled_with_a_job_that_took_long_to_end_is_added(store, clock):
+    store.submit_chain("a", "b", "c")
+    held = store.hold("a")
+    store.cancel_one("a")
+    clock.advance(60)
+    store.finish(held, "failed")
+    assert store.statuses("a", "b", "c") == ["cancelled"] * 3
+    assert list(again(store, "a", with_children=True)) == ["a", "b", "c"]
+
+
 def test_a_task_needs_the_one_by_which_its_need_was_submitted_again_before(store):
     store.put("a")
     store.submit_chain("a", "b")
