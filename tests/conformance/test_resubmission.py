@@ -135,6 +135,7 @@ def test_what_was_cancelled_by_hand_before_is_not_submitted_again_along_with_a_t
 
 
 def test_what_was_cancelled_with_a_job_that_took_long_to_end_is_added(store, clock):
+    store.put("a")
     store.submit_chain("a", "b", "c")
     held = store.hold("a")
     store.cancel_one("a")
