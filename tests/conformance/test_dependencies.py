@@ -219,6 +219,19 @@ def test_a_job_cannot_say_that_it_succeeded_while_it_runs(store):
     assert store.status("b") == "cancelled"
 
 
+def test_who_needs_that_a_task_finished_waits_for_its_end_whatever_its_job_says(store):
+    store.put("a", max_retries=1)
+    store.put("b", needs=[Need(task_id="a", output="finished")])
+    held = store.hold("a")
+    store.tell(held, messages=messages("!", output="finished"))
+    store.put("late", needs=[Need(task_id="a", output="finished")])
+    assert store.statuses("b", "late") == ["waiting", "waiting"]
+    store.finish(held, "failed")
+    assert store.statuses("a", "b", "late") == ["ready", "waiting", "waiting"]
+    store.finish(store.hold("a"), "failed")
+    assert store.statuses("a", "b", "late") == ["failed", "ready", "ready"]
+
+
 def test_a_child_that_waits_for_a_cancel_runs_when_the_job_has_ended(store):
     store.put("a")
     store.put("clean up", needs=[Need(task_id="a", output="cancelled")])

@@ -44,9 +44,10 @@ def test_an_edge_stands_as_its_parent_does(output, status, state):
     assert edge_state(output, Status(status), {"made"}) == state
 
 
-@pytest.mark.parametrize("status", [Status.READY, Status.RUNNING, Status.FAILED])
-def test_a_job_cannot_claim_a_final_status_as_its_output(status):
-    assert edge_state("succeeded", status, {"succeeded"}) is not MET
+@pytest.mark.parametrize("status", [Status.READY, Status.RUNNING, Status.CANCELLED])
+@pytest.mark.parametrize("output", ["succeeded", "failed", "finished"])
+def test_a_job_cannot_claim_an_end_as_its_output(output, status):
+    assert edge_state(output, status, {output}) is not MET
 
 
 @pytest.mark.req("R003-3", "R003-16")

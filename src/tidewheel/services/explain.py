@@ -16,7 +16,7 @@ from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
 from tidewheel.core.operator.definition import run_named_by
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.access import Served, covers, queue_name
-from tidewheel.core.queue.dependency import EdgeState, edge_state
+from tidewheel.core.queue.dependency import ALWAYS_KNOWN, EdgeState, edge_state
 from tidewheel.core.queue.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.queue.requests import Abilities, KeysetPage, QueueSettings, TaskFilter
 from tidewheel.core.queue.resources import (
@@ -29,7 +29,7 @@ from tidewheel.core.queue.resources import (
     needs_runner,
     offered_in,
 )
-from tidewheel.core.queue.status import FINAL, LEASED, Status
+from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
@@ -152,7 +152,7 @@ async def _cancelled_reasons(
         if not _is_told(parent, task, names):
             found.append("It needed a task in a queue that you may not see, which has ended.")
             continue
-        others = [one for one in dict.fromkeys(made) if one not in FINAL]
+        others = [one for one in dict.fromkeys(made) if one not in ALWAYS_KNOWN]
         end = f"that task is {parent.status}" + (
             f", and its job made {', '.join(others)}" if others else ""
         )

@@ -56,8 +56,8 @@ def edge_state(output: str, parent_status: Status, parent_outputs: Iterable[str]
         return EdgeState.MET
     if output == FINISHED and parent_status in (Status.SUCCEEDED, Status.FAILED):
         return EdgeState.MET
-    # What a job calls "succeeded" while it runs is a message, not that status.
-    if output in parent_outputs and output not in FINAL:
+    # What a job calls "succeeded" or "finished" while it runs is a message, not its end.
+    if output in parent_outputs and output not in ALWAYS_KNOWN:
         return EdgeState.MET
     if parent_status is Status.CANCELLING:
         # It can only end cancelled, so a child that needs anything else need not wait for that.
