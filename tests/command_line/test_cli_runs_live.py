@@ -128,6 +128,28 @@ def test_each_reload_of_a_run_is_a_version_that_can_be_compared(tidewheel):
     assert "+++ 3/" in tidewheel("show", "flow", "--diff").out
 
 
+def test_a_program_that_became_executable_reaches_its_run_by_reload(tidewheel):
+    folder = tidewheel.folder / "flow"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "flow.cylc").write_text(
+        "[scheduling]\n    [[graph]]\n        R1 = a\n[runtime]\n    [[a]]\n"
+        "        script = predict\n"
+    )
+    (folder / "bin" / "predict").write_text("#!/bin/sh\necho predicted\n")
+    with tidewheel.started("run", "flow") as running:
+        running.read_until("stalled")
+        (folder / "bin" / "predict").chmod(0o755)
+        tried = tidewheel("reload", "flow", "--dry-run").out
+        assert "bin/predict is now executable" in tried, tried
+        assert tidewheel("reload", "flow").out == (
+            "flow/run1 continues with the new definition\n"
+        )
+        assert "bin/predict is now executable" in tidewheel("show", "flow", "--diff").out
+        tidewheel("trigger", "flow", "1/a")
+        assert running.wait().status == 0
+    assert tidewheel("log", "flow", "1/a").out == "predicted\n"
+
+
 WAITS = """
 [scheduling]
     [[graph]]

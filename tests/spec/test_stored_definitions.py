@@ -16,6 +16,7 @@ from tidewheel.core.operator.definition import (
 )
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
+from tidewheel.services.definition_sync import differs_from_folder
 from tidewheel.services.definitions.snapshot import capture, load_options, restore, unpack
 
 
@@ -78,6 +79,15 @@ def test_what_jobs_have_changed_stays_until_a_new_definition_comes(tmp_path):
     assert (tmp_path / "lib/x").read_bytes() == b"changed"
     unpack(definition("lib/x", b"new"), tmp_path, anew=True)
     assert (tmp_path / "lib/x").read_bytes() == b"new"
+
+
+def test_a_folder_whose_program_became_executable_has_changed(tmp_path):
+    (tmp_path / "tool").write_bytes(b"#!/bin/sh")
+    (tmp_path / "tool").chmod(0o644)
+    stored = definition("tool", b"#!/bin/sh")
+    assert differs_from_folder(stored, tmp_path)
+    (tmp_path / "tool").chmod(0o755)
+    assert not differs_from_folder(stored, tmp_path)
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", "link/x"])

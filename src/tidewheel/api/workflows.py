@@ -194,11 +194,12 @@ class DiffLine(TypedDict):
 
 class FileDiff(TypedDict):
     """Says how a file differs: added, removed or changed; `hunks` is null if the file is not
-    text, or too long."""
+    text, or too long; `executable` is there if the file became executable, or no longer is."""
 
     path: str
     change: str
     hunks: list[list[DiffLine]] | None
+    executable: NotRequired[bool]
 
 
 class WorkflowDiff(TypedDict):

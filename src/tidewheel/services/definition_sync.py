@@ -66,7 +66,8 @@ def differs_from_folder(definition: StoredDefinition, place: Path) -> bool:
     folder = place if place.is_dir() else place.parent
     for one in definition.files:
         try:
-            if (folder / one.path).read_bytes() != one.content:
+            path = folder / one.path
+            if path.read_bytes() != one.content or os.access(path, os.X_OK) != one.executable:
                 return True
         except OSError:
             if definition.kind == FLOW_CYLC and place.exists():

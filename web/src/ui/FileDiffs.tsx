@@ -12,6 +12,7 @@ export function FileDiffs({ files }: { files: readonly FileDiff[] }) {
   return files.map((file) => (
     <section key={file.path} aria-label={pathText(file.path)}>
       <h4><code>{plain(pathText(file.path))}</code> <span className="muted">{file.change}</span></h4>
+      {file.executable !== undefined && <p className="muted">The file is {file.executable ? "now" : "no longer"} executable.</p>}
       {file.hunks === null && <p className="muted">The file is not text, or is too long to compare.</p>}
       {file.hunks?.map((hunk, place) => (
         <ol key={place} className="diff-lines">

@@ -430,6 +430,8 @@ def diff_lines(files: Iterable[Mapping[str, Any]], old: str, new: str) -> Iterat
         path = safe(file["path"] or RENDERED)
         yield f"--- {safe(old)}/{path}"
         yield f"+++ {safe(new)}/{path}"
+        if "executable" in file:
+            yield f"{path} is {'now' if file['executable'] else 'no longer'} executable"
         if file["hunks"] is None:
             yield f"{path} is {file['change']}; it is not text, or too long to be compared"
         for hunk in file["hunks"] or ():

@@ -45,7 +45,10 @@ def _files(old: StoredDefinition, new: StoredDefinition) -> list[dict[str, Any]]
         change = ADDED if was is None else REMOVED if now is None else CHANGED
         # A name need not be Unicode, JSON is.
         shown = path.encode(errors="replace").decode()
-        told.append({"path": shown, "change": change, "hunks": hunks})
+        one: dict[str, Any] = {"path": shown, "change": change, "hunks": hunks}
+        if was is not None and now is not None and was.executable != now.executable:
+            one["executable"] = now.executable
+        told.append(one)
     return told
 
 

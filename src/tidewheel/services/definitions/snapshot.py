@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -183,17 +184,22 @@ def unpack(definition: StoredDefinition, directory: Path, *, anew: bool = False)
     """Puts the files of a definition where its jobs look for them.
 
     A file that is there stays, since jobs may have changed it, unless the definition is a new
-    one (``anew``).
+    one (``anew``): then its content and whether it can be executed are those of the definition.
     """
     for one in definition.files:
         path = directory / one.path
         if not path.resolve().is_relative_to(directory.resolve()):
             raise Refused(f"the definition has a file outside of its folder: {one.path!r}")
-        if path.is_file() and (not anew or path.read_bytes() == one.content):
+        if path.is_file() and (not anew or _is_same(path, one)):
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         # Whole: half a file would be taken for one that jobs have changed.
         write_whole(path, one.content, mode=0o700 if one.executable else 0o600)
+
+
+def _is_same(path: Path, file: StoredFile) -> bool:
+    is_executable = bool(path.stat().st_mode & stat.S_IXUSR)
+    return is_executable == file.executable and path.read_bytes() == file.content
 
 
 def restore(

@@ -175,11 +175,12 @@ export type DiffLine = {
   text: string;
 };
 
-/** Says how a file differs: added, removed or changed; `hunks` is null if the file is not text, or too long. */
+/** Says how a file differs: added, removed or changed; `hunks` is null if the file is not text, or too long; `executable` is there if the file became executable, or no longer is. */
 export type FileDiff = {
   path: string;
   change: string;
   hunks: DiffLine[][] | null;
+  executable?: boolean;
 };
 
 /** Says in which files two versions of a workflow differ, from `version` to `against`. */
