@@ -90,7 +90,8 @@ def test_a_result_that_cannot_be_kept_is_no_reason_to_do_the_work_again(way, res
 @pytest.mark.parametrize(
     ("result", "seen"),
     [
-        ({"a": float("inf")}, "not JSON"),
+        ({"a": float("inf")}, "expected strings, finite numbers"),
+        ((n for n in "ab"), "passed on: Object of type generator is not JSON serializable"),
         ({"a": "\ud800"}, "half of a surrogate pair"),
         ({"a": 2**64}, "more than 64 bits"),
         ({"a": "x" * 65_537}, "at most 65536"),
@@ -288,8 +289,6 @@ def test_a_name_is_registered_once_and_must_be_a_name():
     handlers.register("it")(print)
     with pytest.raises(BadSetting, match="no other function"):
         handlers.register("it")
-    with pytest.raises(BadSetting, match="a name: @handlers"):
-        handlers.register(print)
     assert handlers.names == {"it"}
 
 
@@ -300,9 +299,41 @@ def test_a_handler_that_is_registered_without_a_name_has_its_functions():
     def resize(_spec, _job):
         return None
 
-    assert handlers.names == {"resize"}
-    with pytest.raises(BadSetting, match="no other function"):
-        handlers.register()(resize)
+    @handlers.register
+    def crop(_spec, _job):
+        return None
+
+    assert handlers.names == {"resize", "crop"}
+    for again in (handlers.register(), handlers.register):
+        with pytest.raises(BadSetting, match="no other function"):
+            again(resize)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: None,
+        lambda spec: spec,
+        lambda spec, job, size: (spec, job, size),
+        lambda *, spec, job: (spec, job),
+    ],
+)
+def test_a_function_that_cannot_be_called_as_a_handler_is_refused_when_it_is_registered(
+    function,
+):
+    handlers = Handlers()
+    with pytest.raises(BadSetting, match=r"expected def it\(spec, job\)$"):
+        handlers.register("it")(function)
+    assert not handlers.names
+
+
+@pytest.mark.parametrize(
+    "function", [print, lambda *_: None, lambda spec, job=None: (spec, job), Greeting()]
+)
+def test_a_function_that_takes_two_arguments_may_take_more(function):
+    handlers = Handlers()
+    handlers.register("it")(function)
+    assert handlers.names == {"it"}
 
 
 def test_functions_run_beside_each_other_and_beside_the_loop():

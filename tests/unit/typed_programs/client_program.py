@@ -21,6 +21,13 @@ async def tell(spec: dict[str, Any], job: JobContext) -> None:
     print(spec, job.attempt)
 
 
+@handlers.register
+def crop(spec: dict[str, Any], job: JobContext) -> None:
+    job.message(spec["width"])
+
+
+reveal_type(crop)  # is (spec: dict[str, Any], job: JobContext) -> None
+
 resize({}, None)  # mistake: there is always a job
 reveal_type(resize)  # is (spec: dict[str, Any], job: JobContext) -> dict[str, int]
 

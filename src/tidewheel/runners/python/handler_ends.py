@@ -64,7 +64,7 @@ def end_of_result(result: object, told: Mapping[str, object] = _NOTHING_TOLD) ->
             result = result if isinstance(result, Mapping) else {RETURN: result}
         values = values_text(json_text({**told, **(result or {})}))
     except BadValues as error:
-        return failed_end(Ending.ABORTED, "result", f"the result cannot be passed on: {error}")
+        return failed_end(Ending.ABORTED, "result", str(error))
     return End(ending=Ending.SUCCEEDED, metrics=metrics, values=values)
 
 
@@ -73,7 +73,8 @@ def json_text(value: object) -> str:
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadValues(f"not JSON: {error}") from None
+        accepted = "expected strings, finite numbers, booleans, None, lists and dicts"
+        raise BadValues(f"{error}; {accepted}") from None
 
 
 def end_of_exception(error: BaseException, *, stop_asked: bool) -> End:

@@ -35,7 +35,7 @@ from contextlib import suppress
 from dataclasses import field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, overload
 
 from tidewheel.core.queue.requests import Claimed, End, Ending
 from tidewheel.core.queue.submission import (
@@ -100,7 +100,11 @@ class Handlers:
     def __init__(self) -> None:
         self._by_name: dict[str, Handler] = {}
 
-    def register(self, name: str = "") -> Callable[[Function], Function]:
+    @overload
+    def register(self, name: Function) -> Function: ...
+    @overload
+    def register(self, name: str = "") -> Callable[[Function], Function]: ...
+    def register(self, name: str | Function = "") -> Function | Callable[[Function], Function]:
         """Registers the decorated function as the handler ``name``, which tasks may ask for.
         Without ``name``, the name of the function is used.
 
@@ -109,21 +113,25 @@ class Handlers:
         (JSON, up to 64 KiB) becomes the task's values, for later tasks. If it raises an
         exception, the attempt has failed; the task is tried again while retries are left,
         unless the exception is Abort. What the function prints is in the task's log.
-        Raises BadSetting if the name is taken, not valid or missing.
+        Raises BadSetting if the name is taken, not valid or missing, or if the function does
+        not take these two arguments.
         """
-        if not isinstance(name, str):
-            raise BadSetting("handler", name, 'a name: @handlers.register("resize")')
+        if not isinstance(name, str):  # @handlers.register, without a call
+            return self._keep("", name)
         if name:
             self._check(name)
+        return partial(self._keep, name)
 
-        def keep(function: Function) -> Function:
-            own = name or str(getattr(function, "__name__", ""))
-            self._check(own)
-            is_async = _is_async(function)
-            self._by_name[own] = Handler(name=own, function=function, is_async=is_async)
-            return function
-
-        return keep
+    def _keep(self, name: str, function: Function) -> Function:
+        own = name or str(getattr(function, "__name__", ""))
+        self._check(own)
+        if (fault := _call_fault(function)) is not None:
+            called = f"def {own}(spec, job)"
+            words = f"handler {own!r} cannot be called with spec and job ({fault})"
+            raise BadSetting("handler", own, fault=f"{words}; expected {called}")
+        is_async = _is_async(function)
+        self._by_name[own] = Handler(name=own, function=function, is_async=is_async)
+        return function
 
     def _check(self, name: str) -> None:
         finding = name_finding("handler", name)
@@ -140,6 +148,19 @@ class Handlers:
     def find(self, name: str | None) -> Handler | None:
         """Returns the handler of this name, or None."""
         return None if name is None else self._by_name.get(name)
+
+
+def _call_fault(function: Callable[..., object]) -> str | None:
+    """Says why a function cannot be called as handlers are; None if it can, or nobody knows."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions in C do not say
+        return None
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        return str(error)
+    return None
 
 
 def _is_async(function: Callable[..., object]) -> bool:
