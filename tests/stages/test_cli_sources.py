@@ -316,7 +316,7 @@ def test_no_hook_filter_or_helper_of_anybody_runs(tidewheel, repository):
 
     with answering(answer) as address:
         refused = tidewheel("register", f"git+{address}/imaging.git#workflows", **environment)
-    assert refused.status == 2 and "needs a login" in refused.err
+    assert refused.status == 2 and "refused access" in refused.err
     assert asked and set(asked) == {None}
     assert not made.exists(), made.read_text()
 
