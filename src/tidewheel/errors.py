@@ -231,6 +231,16 @@ class StoreUnreachable(Unavailable, code="store_unreachable"):
     """The database does not answer."""
 
 
+class ForkedProcess(RuntimeError):
+    """A process uses threads and connections of the process of which it is a fork."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(
+            f"this client was made by process {process}, of which this process is a fork; make "
+            "a client in each process"
+        )
+
+
 class StoreFull(Unavailable, code="store_full"):
     """The disk under the database is full; nothing was changed. Free space and try again."""
 

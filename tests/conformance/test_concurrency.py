@@ -1,6 +1,7 @@
 """Processes that do the same at the same moment: real threads on real databases."""
 
 import asyncio
+import os
 import threading
 from collections import Counter
 
@@ -398,6 +399,37 @@ def test_a_write_that_comes_while_the_store_closes_is_done_or_refused(kind, worl
 
     for turn in range(40):
         asyncio.run(one_turn(turn))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_store_opened_before_a_fork_is_closed_in_the_child_and_serves_its_parent(kind, world):
+    store = OPENING[kind](world.settings)
+
+    async def asked():
+        calls = [store.pause_queue("q", paused=True), store.queues(), store.get("a")]
+        answers = asyncio.gather(*calls, return_exceptions=True)
+        told = [type(one).__name__ for one in await asyncio.wait_for(answers, 20)]
+        await store.close()
+        return told
+
+    async def goes_on():
+        await store.pause_queue("q", paused=True)
+        await store.close()
+
+    with asyncio.Runner() as runner:
+        runner.run(store.queues())  # so there is a thread, and a connection that rests
+        readable, writable = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.write(writable, " ".join(asyncio.run(asked())).encode())
+            finally:
+                os._exit(0)
+        os.close(writable)
+        os.waitpid(child, 0)
+        with os.fdopen(readable) as pipe:
+            assert pipe.read() == "ForkedProcess ForkedProcess ForkedProcess"
+        runner.run(goes_on())
 
 
 def test_a_write_behind_a_slow_commit_of_a_closing_store_is_answered(tmp_path):

@@ -137,6 +137,15 @@ def test_a_part_that_ends_the_job_before_the_later_parts_have_run_fails_it(
     assert status.count("CYLC_JOB_EXIT=") == status.count("CYLC_JOB_EXIT=ERR") == 1
 
 
+@pytest.mark.parametrize("guard", [{}, {"on_exit": "true"}])
+def test_a_break_outside_of_a_loop_leaves_out_no_part_whatever_bash_it_was_written_for(
+    tmp_path, guard
+):
+    parts = {"pre": "shopt -s compat43", "main": "echo script; break", "post": "echo post"}
+    ran = run_node(tmp_path, node(**parts, **guard))
+    assert (ran.status, ran.out.split()) == (0, ["script", "post"])
+
+
 def test_a_failure_of_an_early_part_is_told_as_it_was(tmp_path):
     ran = run_node(tmp_path, node(pre="exit 4", main="echo script"))
     assert (ran.status, ran.out, ran.err) == (4, "", "")
@@ -399,6 +408,15 @@ def test_logs_are_where_scripts_look_if_the_first_attempt_was_given_back_unbegun
     assert (folder / "job.err").read_text() == "err\n"
     assert "echo out" in (folder / "job").read_text()
     assert "CYLC_JOB_EXIT=SUCCEEDED" in (folder / "job.status").read_text()
+
+
+def test_a_first_attempt_that_begins_behind_the_second_writes_into_no_file_of_it(tmp_path):
+    names = ("job", "job.out", "job.err", "job.status")
+    second = run_node(tmp_path, node(main="echo second"), attempt=2)
+    written = {name: (second.directory / name).read_text() for name in names}
+    first = run_node(tmp_path, node(main="echo first; exit 3"))
+    assert (first.status, first.out) == (3, "first\n")
+    assert {name: (second.directory / name).read_text() for name in names} == written
 
 
 def test_a_job_knows_its_own_file(tmp_path):

@@ -27,6 +27,7 @@ from tidewheel.client.async_client import AsyncClient, new_id
 from tidewheel.client.connection import Where
 from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, new_task
 from tidewheel.core.queue.requests import Submitted
+from tidewheel.errors import ForkedProcess
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import BlockingBlocks, BlockingRuns, BlockingWorkflows
@@ -113,7 +114,7 @@ class Client:
         it."""
         try:
             self._require_own_process()
-        except RuntimeError:
+        except ForkedProcess:
             work.close()
             raise
         answer = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -176,13 +177,10 @@ class Client:
         return self.run(stored())
 
     def _require_own_process(self) -> None:
-        """Raises RuntimeError in a process that was forked: threads and connections of the
-        client are its parent's."""
+        """Raises ForkedProcess in a fork: threads and connections of the client are its
+        parent's."""
         if os.getpid() != self._process:
-            raise RuntimeError(
-                f"this client was made by process {self._process}, of which this process is a "
-                "fork; make a client in each process"
-            )
+            raise ForkedProcess(self._process)
 
     submit.__doc__ = AsyncClient.submit.__doc__
 

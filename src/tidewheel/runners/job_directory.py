@@ -44,6 +44,7 @@ INPUTS_NAME = "inputs.json"  # the values of the tasks before it
 OUTPUTS_NAME = "outputs.json"  # the values that the job hands to the tasks after it
 STATUS_NAME = "job.status"
 SCRIPT_NAME, SPEC_NAME, OUT_NAME, ERR_NAME = "job", "spec.json", "job.out", "job.err"
+_LINKED = (SCRIPT_NAME, OUT_NAME, ERR_NAME, STATUS_NAME)  # where a first attempt has them
 SECRET_LENGTH_MAX = 1_000
 STATUS_BYTES_MAX = 65_536
 TAIL_BYTES_MAX = 4096
@@ -119,7 +120,10 @@ class JobDirectory:
         is_new = _make(parent)  # first: that of a task's first attempt is not there
         if is_new and name.startswith(LATER_ATTEMPT):
             _link_files(parent, name)
-        write = write_new if make_private_directory(folder) else write_whole
+        write = write_new
+        if not make_private_directory(folder):
+            write = write_whole
+            _unlink_files(folder)
         if spec is not None:
             write(f"{folder}/{SPEC_NAME}", spec.encode(), mode=0o600)
         if inputs is not None:
@@ -362,6 +366,14 @@ def _make(folder: str) -> bool:
 def _link_files(parent: str, attempt: str) -> None:
     """Links the files of an attempt where those of the first would be, which never began: it
     was given back. Scripts of users look for them there."""
-    for file in (SCRIPT_NAME, OUT_NAME, ERR_NAME, STATUS_NAME):
+    for file in _LINKED:
         with suppress(FileExistsError):
             os.symlink(f"{attempt}/{file}", f"{parent}/{file}")
+
+
+def _unlink_files(folder: str) -> None:
+    """Removes such links: the first attempt begins after all, late, and would write through
+    them into the files of another."""
+    for path in (f"{folder}/{file}" for file in _LINKED):
+        if os.path.islink(path):
+            os.unlink(path)

@@ -26,13 +26,15 @@ tidewheel__say_started() {
     "$TIDEWHEEL_BIN/tidewheel" message --output started || :
 }
 
-tidewheel__one_by_one() {
-    local tidewheel__part
-    for tidewheel__part in "$@"; do
-        shift
-        tidewheel__to_come "$@"
-        "$tidewheel__part"
-    done
+# No loop: with BASH_COMPAT=4.3 a `break` in a part would leave out the later ones.
+tidewheel__one_by_one() { # PART…
+    tidewheel__to_come "${@:2}"
+    if (($# > 1)); then
+        "$1"
+        tidewheel__one_by_one "${@:2}"
+    else
+        "$@"
+    fi
 }
 
 # Whatever a part does, `exit 0` or `exec`, the file remembers what has not run yet: the wrapper

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import random
 import threading
 import time
@@ -327,7 +328,6 @@ class PostgresStore(DatabaseStore):
         self._threads = ThreadPoolExecutor(settings.connections_max, "tidewheel-postgres")
         self._listener: NoticeListener | None = None
         self._lookups = QueryLookups(partial(connect, settings), settings.statement_seconds_max)
-        self._is_closed = False
         statement, busy = settings.statement_seconds_max, settings.busy_seconds_max
         # A process that stands still in a transaction must not keep its locks for ever.
         limits = {
@@ -412,6 +412,7 @@ class PostgresStore(DatabaseStore):
         return await self.look(script)
 
     def look_now(self, script: Script[Result]) -> Result:
+        self._require_open()
         # There are no more connections than threads.
         return self._threads.submit(self._attempt, script, self._begin_look).result()
 
@@ -426,6 +427,8 @@ class PostgresStore(DatabaseStore):
             wire().connection.execute(FORGET_PLACES)
 
     async def close(self) -> None:
+        if os.getpid() != self._process:
+            return
         self._is_closed = True
         if self._listener is not None:
             await asyncio.to_thread(self._listener.stop)  # it may be at a claim
@@ -486,10 +489,6 @@ class PostgresStore(DatabaseStore):
     async def _in_thread(self, run: Callable[[], Result]) -> Result:
         self._require_open()
         return await asyncio.get_running_loop().run_in_executor(self._threads, run)
-
-    def _require_open(self) -> None:
-        if self._is_closed:
-            raise StoreUnreachable("the store is closed")
 
     def _transact(
         self, script: Script[Result], news: News, last: LastQuery | None = None

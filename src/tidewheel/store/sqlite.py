@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import os
 import queue
 import random
 import re
@@ -52,7 +53,7 @@ from tidewheel.store.sqlite_file import (
     in_our_words,
     prepare,
 )
-from tidewheel.store.store import Conclude, DatabaseStore
+from tidewheel.store.store import STORE_CLOSED, Conclude, DatabaseStore
 from tidewheel.store.transaction import (
     AS_THEY_ARE,
     News,
@@ -304,7 +305,6 @@ class SqliteStore(DatabaseStore):
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # Held to put a job, and to close: so no job comes behind _STOP.
         self._entrance = threading.Lock()
-        self._is_closed = False
         self._writer = connect(path, settings, clock=clock, vfs=vfs)
         self._file = file_identity(path)
         self._writing = SqliteTransaction(self._writer)
@@ -333,25 +333,20 @@ class SqliteStore(DatabaseStore):
         del news, has_claims  # other processes watch the file; every write is concluded
         waiter: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         with self._entrance:
-            if self._is_closed:
-                raise self._closed()
+            self._require_open()
             self._jobs.put(_Job(script, waiter, conclude))
         return await waiter
 
     async def look(self, script: Script[Result]) -> Result:
-        if self._is_closed:
-            raise self._closed()
+        self._require_open()
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._look, self._reader, script)
 
     async def glance(self, script: Script[Result]) -> Result:
-        if self._is_closed:
-            raise self._closed()
         return self.look_now(script)
 
     async def look_up(self, script: Script[Result]) -> Result:
-        if self._is_closed:
-            raise self._closed()
+        self._require_open()
         try:
             with self._looking_now:
                 return self._look_up(script)
@@ -359,6 +354,7 @@ class SqliteStore(DatabaseStore):
             return self.look_now(script)
 
     def look_now(self, script: Script[Result]) -> Result:
+        self._require_open()
         with self._looking_now:
             return self._look(self._reader_now, script)
 
@@ -381,6 +377,8 @@ class SqliteStore(DatabaseStore):
 
         Writes that come meanwhile are refused.
         """
+        if os.getpid() != self._process:
+            return
         with self._entrance:
             if not self._is_closed:
                 self._is_closed = True
@@ -389,9 +387,6 @@ class SqliteStore(DatabaseStore):
         self._readers.shutdown(wait=True)
         for connection in (*self._reader_connections, self._writer):
             connection.close()
-
-    def _closed(self) -> StoreUnreachable:
-        return StoreUnreachable(f"the store {self._path} is closed")
 
     # ---- reading ----
 
@@ -455,7 +450,7 @@ class SqliteStore(DatabaseStore):
                 while True:
                     job = self._jobs.get_nowait()
                     if job is not _STOP:
-                        _hand_over([_Answer(job, None, self._closed())])
+                        _hand_over([_Answer(job, None, StoreUnreachable(STORE_CLOSED))])
 
     def _next_batch(self) -> tuple[list[_Job], bool]:
         """Waits for a write; returns all that came meanwhile, and whether to stop then."""

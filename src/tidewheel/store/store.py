@@ -18,6 +18,7 @@ for: a store that is opened for tasks alone would start half as slowly again wit
 from __future__ import annotations
 
 import asyncio
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
@@ -36,6 +37,7 @@ from tidewheel.core.queue.requests import (
 )
 from tidewheel.core.queue.submission import SubmitLimits, message_refusal
 from tidewheel.core.queue.task import NewTask, TaskId
+from tidewheel.errors import ForkedProcess, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports.store import Attendance, StandingClaim, StandingClaims, TakeReports
 from tidewheel.store.operations import Later, LaterFunction, leases, queries, task_admin
@@ -46,6 +48,7 @@ from tidewheel.store.transaction import News, Result, Script, Transaction, no_ne
 
 P = ParamSpec("P")
 R = TypeVar("R")
+STORE_CLOSED = "the store is closed"
 Conclude = Callable[[bool], None]  # is told whether a write was committed
 
 
@@ -184,6 +187,7 @@ class DatabaseStore(ABC):
         self._limits = limits
         self._chance = chance
         self._failpoint = failpoint
+        self._process, self._is_closed = os.getpid(), False
         self._listeners: list[Callable[[Wake], None]] = []
         self._standing = StandingClaims()
         self._attendance = Attendance()
@@ -215,7 +219,15 @@ class DatabaseStore(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Closes files and connections."""
+        """Closes files and connections, but not those of a process of which this is a fork."""
+
+    def _require_open(self) -> None:
+        """Raises an error in a fork, too: the threads that would answer are not there, and the
+        connections are the parent's."""
+        if os.getpid() != self._process:
+            raise ForkedProcess(self._process)
+        if self._is_closed:
+            raise StoreUnreachable(STORE_CLOSED)
 
     # ---- tasks: clients ----
 
