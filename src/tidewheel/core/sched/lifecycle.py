@@ -209,9 +209,7 @@ def _only_serves(pool: TaskPool) -> bool:
 
 
 def _status_when_idle(pool: TaskPool) -> RunStatus:
-    if pool.standings[PoolState.HELD] and any(
-        task.standing is PoolState.HELD and not task.missing for task in pool.tasks.values()
-    ):
+    if pool.standings[PoolState.HELD] and any(only_held(pool)):
         return RunStatus.WAITING_FOR_RELEASE
     if left_over(pool):
         return RunStatus.STALLED
@@ -219,6 +217,13 @@ def _status_when_idle(pool: TaskPool) -> RunStatus:
     if stop is not None and any(task.point > stop for task in pool.tasks.values()):
         return RunStatus.STOPPED
     return RunStatus.COMPLETED
+
+
+def only_held(pool: TaskPool) -> Iterator[PooledTask]:
+    """Yields the tasks that would run if somebody released them."""
+    for task in pool.tasks.values():
+        if task.standing is PoolState.HELD and not task.missing:
+            yield task
 
 
 def left_over(pool: TaskPool) -> list[PooledTask]:
