@@ -148,6 +148,8 @@ def test_a_damaged_store_is_left_alone(tidewheel):
             "module json has no 'dump_all'; the module has none",
         ),
         (["worker", "--slots", "0"], "slots is 0"),
+        (["worker", "--gpu", "-1"], "-1 is not in the range"),
+        (["run", ".", "--cpu", "-1"], "-1.0 is not in the range"),
         (["worker", "--grace", "-1s"], "is not valid; expected seconds"),
         (["monitor", "--interval", "0"], "interval_seconds is 0.0"),
         (["completion", "tcsh"], "'tcsh' is not one of"),

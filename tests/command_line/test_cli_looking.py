@@ -200,6 +200,8 @@ def test_a_queue_is_paused_configured_and_shown(tidewheel):
         *("--limit", "4", "--limit", "k=1", "--rate", "*=10/1m"),
     )
     assert changed.status == 0
+    assert "no task was in the queue q lately" in changed.err  # perhaps it is misspelt
+    assert not tidewheel("queues", "q", "--pause").err
     [queue] = tidewheel("queues", "q", "--json").json["queues"]
     assert queue == {
         "queue": "q",

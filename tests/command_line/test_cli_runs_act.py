@@ -125,9 +125,11 @@ def test_answers_say_what_becomes_of_each_task(tidewheel):
         ),
         (["trigger", "1/prep"], "1/prep runs now alone (flow none)\n"),
         (
-            ["remove", "3/post"],
-            "3/post is unchanged: it has not run, and still does when its needs are met\n",
+            ["set", "3/post", "--out", "failed"],
+            "3/post was set, and still runs when its needs are met\n",
         ),
+        (["trigger", "2/prep"], "2/prep runs now in flow 1\n"),
+        (["trigger", "2/prep"], "2/prep is unchanged: it is active already\n"),
         (["hold", "2/prep"], "2/prep is held\n"),
         (["release", "2/prep"], "2/prep is released\n"),
         (["pause"], f"{run.name} is paused; resume it: tidewheel resume {run.name}\n"),
@@ -139,7 +141,7 @@ def test_answers_say_what_becomes_of_each_task(tidewheel):
         *told, last = answers(tidewheel, asked)
     assert [one.out for one in told] == [said for _, said in words_and_answers]
     given = last.json
-    assert (given["run"], given["verb"], given["number"]) == (run.name, "set", 9)
+    assert (given["run"], given["verb"], given["number"]) == (run.name, "set", 11)
     assert "1/post" in given["answer"]["tasks"]
 
 

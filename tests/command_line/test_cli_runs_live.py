@@ -393,3 +393,19 @@ def test_commands_that_change_nothing_say_so(tidewheel):
         assert (answer["answer"]["broadcasts"], answer["answer"]["changed"]) == ([], False)
         (tidewheel.state / "runs/held/run1/share/go").touch()
         assert running.wait().status == 0
+
+
+def test_a_run_that_waits_for_release_says_what_is_held_and_how_to_release_it(tidewheel):
+    folder = tidewheel.folder / "kept"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(HELD.replace("first => second => third", "first & third"))
+    with tidewheel.started("run", "kept", "--pause") as running:
+        running.read_until("paused")
+        assert tidewheel("hold", "1/third").status == 0
+        assert tidewheel("resume", "kept").status == 0
+        running.read_until("tidewheel release kept/run1 1/third")
+        why = tidewheel("why", "kept").out
+        assert "  1/third is held (needs action)\n" in why
+        assert tidewheel("release", "1/third").status == 0
+        done = running.wait()
+    assert "waiting for release:\n" in done.out and "  1/third is held\n" in done.out

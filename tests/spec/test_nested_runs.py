@@ -73,10 +73,8 @@ def test_a_task_is_a_run_of_a_folder_and_ends_as_that_run_ends(flow):
     run = flow(parent())
     run.ends("1/a")
     assert run.running == []
-    assert (run.nested("1/post/01").workflow, run.nested("1/post/01").status) == (
-        "flow/post",
-        "running",
-    )
+    post = run.nested("1/post/01")
+    assert (post.workflow, post.status) == ("flow/post", "running")
     assert Path(run.nested("1/post/01").folder).name == "post"  # where a reload finds it
     run.ends("1/post/01/1/x")
     assert run.status == "running"
@@ -154,6 +152,14 @@ def test_a_run_in_which_nothing_ran_is_no_success(flow):
 
 
 # ---- values ----
+
+
+def test_what_was_lost_in_a_run_is_told_and_counted_by_the_run_around_it(flow):
+    post = CHILD.replace("x => y", '"""x => y\n x:fail => m"""').replace("[x, y]", "[x, y, m]")
+    run = flow(parent(), files={"post/flow.cylc": post}).ends("1/a").fails("1/post/01/1/x")
+    run.ends("1/post/01/1/m").crash().ends("1/z")
+    assert "(received)its run flow/run1/1/post/01 completed with 1 lost" in run.log
+    assert run.view.reason == "completed, 1 lost"
 
 
 def test_inputs_are_variables_of_the_template_and_values_come_back_by_task(flow):

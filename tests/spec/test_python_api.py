@@ -1204,6 +1204,33 @@ async def half():
 
 
 @flow.task
+def mapped():
+    return map(print, "abc")
+
+
+@flow.task
+def several():
+    return {"a": 1, "b": work()}
+
+
+@flow.task
+def not_called():
+    return functools.partial(print, "a")
+
+
+@flow.task
+def unseen():
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor().submit(print, "a")
+
+
+@flow.task
+async def leaves():
+    asyncio.create_task(asyncio.sleep(9))
+
+
+@flow.task
 async def fails():
     raise ValueError("no data")
 """
@@ -1215,8 +1242,17 @@ async def fails():
     [
         ("awaited", 0, "done\n"),
         ("handed_on", 0, "done\n"),
-        ("lazy", 1, "the function lazy returned a generator that is never run, so its work is"),
-        ("half", 1, "the function half returned a coroutine that is never run, so its work is"),
+        ("lazy", 1, "the function lazy returned a generator that nobody runs or waits for"),
+        ("half", 1, "the function half returned a coroutine that nobody runs or waits for"),
+        ("mapped", 1, "the function mapped returned a map that nobody runs or waits for"),
+        (
+            "several",
+            1,
+            "the function several returned something with a coroutine that nobody",
+        ),
+        ("not_called", 1, "the function not_called returned a partial that nobody runs"),
+        ("unseen", 1, "the function unseen returned a Future that nobody runs"),
+        ("leaves", 0, "had ended, which are cancelled now: sleep; await them"),
         ("fails", 1, "ValueError: no data"),
     ],
 )

@@ -294,7 +294,7 @@ def test_a_task_that_is_to_come_is_not_removed_and_still_runs():
     run.succeeds("1/a")
     assert obey(run, Remove(ids=("1/b",), kill=True)).get("forgotten") is None
     other = Scenario("a => b")
-    assert list(obey(other, Remove(ids=("1/b",)))["unchanged"]) == ["1/b"]
+    assert "it has not run" in refusal(other, Remove(ids=("1/b",)))
     other.succeeds("1/a")
     assert other.submitted == ["1/a", "1/b"]
 
@@ -415,6 +415,20 @@ def test_a_point_alone_can_be_held_after():
     assert run.pool["6/a"] == "held"
 
 
+def test_a_task_outside_the_pool_that_is_set_and_not_complete_is_named():
+    """It was called complete, although it runs later, even if it was set to have failed."""
+    run = Scenario("a => b\nb:x => c", "[[b]]\n[[[outputs]]]\nx = x")
+    assert obey(run, Set(ids=("1/b",), outputs=("failed",)))["still_to_run"] == ["1/b"]
+    assert obey(run, Set(ids=("1/b",), outputs=("x",)))["still_to_run"] == ["1/b"]
+    assert "still_to_run" not in obey(run, Set(ids=("1/b",)))
+
+
+def test_one_task_is_not_set_to_end_in_two_ways():
+    run = Scenario("a => b")
+    said = refusal(run, Set(ids=("1/b",), outputs=("succeeded", "failed")))
+    assert said == "1/b ends in one way; give one of succeeded, failed"
+
+
 # what changes nothing says so
 
 
@@ -441,9 +455,9 @@ def test_holding_again_and_releasing_what_is_not_held_say_that_nothing_was_chang
     answer = obey(run, Release(ids=("1/b", "1/c")))
     assert answer["unchanged"] == {"1/c": "it is not held"}
     obey(run, Hold(after="0"))
-    assert obey(run, Release(ids=("1/c",)))["unchanged"] == {
-        "1/c": "every task after 0 is held, until release --all"
-    }
+    assert refusal(run, Release(ids=("1/c",))) == (
+        "nothing was released: 1/c: every task after 0 is held, until release --all"
+    )
     assert "changed" not in obey(run, Release(everything=True))
     answer = obey(run, Release(everything=True))
     assert (answer["changed"], answer["notices"]) == (False, ["nothing was held"])
@@ -456,6 +470,23 @@ def test_removing_what_never_ran_says_that_nothing_was_changed():
     assert answer["unchanged"] == {
         "1/c": "it has not run, and still does when its needs are met"
     }
+    assert refusal(run, Remove(ids=("1/c",))) == (
+        "nothing was removed: 1/c: it has not run, and still does when its needs are met"
+    )
+
+
+def test_triggering_what_is_active_says_that_nothing_was_changed():
+    run = Scenario("a => b")
+    assert obey(run, Trigger(ids=("1/a",)))["unchanged"] == {"1/a": "it is active already"}
+    assert "unchanged" not in obey(run, Trigger(ids=("1/a",), flow="new"))
+
+
+def test_a_bound_that_nothing_lies_beyond_is_told():
+    run = Scenario("a", final=4)
+    told = "no task comes after the final point 4"
+    assert told in obey(run, Stop(at_point="9"))["notices"]
+    assert told in obey(run, Hold(after="4"))["notices"]
+    assert told not in obey(run, Stop(at_point="3")).get("notices", ())
 
 
 def test_resuming_a_run_that_is_not_paused_says_that_nothing_was_changed():

@@ -558,3 +558,41 @@ def test_many_points_are_counted_and_the_command_names_the_newest():
     [text] = run.notices("missed")
     assert text.startswith("21/c, 22/c, ") and " 30/c and 20 before will not run" in text
     assert text.endswith("trigger " + " ".join(f"{n}/c" for n in range(21, 31)))
+
+
+def test_an_old_task_that_needs_no_parents_from_a_reload_on_runs_from_there_on():
+    for before in ("R1 = x\nP1 = y", "P2 = x\nP1 = y", "P1 = y => x"):
+        run = (
+            Scenario(before, final=9)
+            .succeeds("1/y", "2/y", "3/y")
+            .reloads("P1 = x & y", final=9)
+        )
+        assert not run.notices("missed")
+        assert {f"{point}/x" for point in range(4, 10)} < set(run.runs_to_the_end().submitted)
+
+
+def test_a_task_that_runs_once_and_came_too_late_is_kept_however_long_ago():
+    run = Scenario("P1 = y", final=9).succeeds("1/y", "2/y", "3/y")
+    run.reloads('R1 = s\nP1 = """y\ns[^] => x"""', final=9)
+    assert run.runs_to_the_end().core.run.missed == {(1, "s"): None}
+
+
+def test_tasks_that_a_reload_spawns_at_once_are_not_named():
+    run = Scenario("P1 = y", final=9).succeeds("1/y", "2/y", "3/y")
+    run.reloads('P1 = """y\ny[^] => x"""', final=9)
+    assert not run.notices("missed")
+    assert {"1/x", "2/x", "3/x"} < set(run.submitted)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("y:fail => m\ny => d", "y:fail => m & d"),  # it was lost
+        ("y? => d\ny:fail? => m", "y?\ny:fail? => m & d"),  # it was not taken
+    ],
+)
+def test_a_task_that_was_not_to_run_runs_if_a_reload_says_otherwise(before, after):
+    run = Scenario(before).fails("1/y").reloads(after)
+    assert run.pool["1/d"] == "running"
+    assert run.runs_to_the_end().completed
+    assert not run.verdicts

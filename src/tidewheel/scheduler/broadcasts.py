@@ -25,6 +25,7 @@ from tidewheel.core.operator import verbs
 from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.core.operator.selection import read_point
 from tidewheel.core.queue.secret_references import REFERENCE
+from tidewheel.core.sched.dependency_index import DependencyIndex
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.items import (
     NAMESPACE,
@@ -369,6 +370,28 @@ def _check_reached(
                 "what they do is in their compose file; their variables can be changed "
                 "([environment]NAME=VALUE) and their time limit (execution time limit=PT1H)"
             )
+
+
+def idle_texts(rows: Iterable[StoredBroadcast], plan: DependencyIndex) -> list[str]:
+    """Returns which settings reach no task, because none of those named runs at the point. A
+    job may broadcast to the next point at the last one, so this is only told."""
+    places = dict.fromkeys(
+        row[:2] for row in rows if row.value is not None and row.point != EVERY_POINT
+    )
+    found = []
+    for text, namespace in places:
+        point = read_point(plan.graph.cycling, text)
+        nodes = (
+            node
+            for node in plan.nodes.values()
+            if namespace in (node.definition.lineage or (node.name,))
+        )
+        if not any(node.is_at(point) for node in nodes):
+            of = "" if namespace == ROOT else f" named {namespace}"
+            if namespace in plan.graph.families:
+                of = f" of {namespace}"
+            found.append(f"no task{of} runs at {text}")
+    return found
 
 
 def _gone(one: StoredBroadcast) -> StoredBroadcast:

@@ -53,7 +53,7 @@ from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration, show_instant
-from tidewheel.scheduler.broadcasts import check_inputs, rows_of
+from tidewheel.scheduler.broadcasts import check_inputs, idle_texts, rows_of
 from tidewheel.scheduler.run_files import RunFolderUnusable
 from tidewheel.scheduler.simulated_jobs import may_assume
 from tidewheel.scheduler.timers import STOP_AT_TIME, timer_key
@@ -459,6 +459,7 @@ def _broadcast(engine: RunEngine, command: verbs.Broadcast) -> dict[str, object]
         return {"broadcasts": [], **nothing_changed(_why_no_broadcast(there))}
     before = {one[:3]: one.value for one in there}
     engine.broadcast(rows)
+    idle = idle_texts(rows, engine.pool.plan)
     return {
         "broadcasts": [
             {
@@ -469,7 +470,8 @@ def _broadcast(engine: RunEngine, command: verbs.Broadcast) -> dict[str, object]
                 "was": before.get(row[:3]),
             }
             for row in rows
-        ]
+        ],
+        **({"notices": idle} if idle else {}),
     }
 
 

@@ -46,8 +46,9 @@ from tidewheel.core.operator.requests import (
 )
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.task_inputs import RunInputs, files_text
-from tidewheel.core.operator.views import ABORTED_BY, RunView
+from tidewheel.core.operator.views import ABORTED_BY, RunView, Undone, undone_in
 from tidewheel.core.queue.access import covers, workflow_name
+from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.queue.values import VALUES_BYTES_MAX
@@ -271,6 +272,22 @@ class NestedRuns:
             engine.batch.log.append(RunLogLine("WARNING", str(refused)))
             return report._replace(error=str(refused))
 
+    async def undone(self, engine: RunEngine) -> Undone:
+        """Returns how many tasks were not done in the runs that tasks of a run were last."""
+        last: dict[tuple[str, str], Undone] = {}
+        before: int | None = None
+        nodes = engine.pool.plan.nodes.values()
+        while any(is_nested(node.definition) for node in nodes):
+            number = engine.run.number
+            page = await self.store.runs(parent=number, before=before, count=PAGE_COUNT_MAX)
+            for run in page:  # the newest first
+                job = nested.submission_of(run.name)
+                last.setdefault((job.point, job.node), undone_in(run.reason))
+            if len(page) < PAGE_COUNT_MAX:
+                break
+            before = page[-1].number
+        return sum(last.values(), Undone())
+
     async def _values(self, engine: RunEngine) -> str | None:
         """Returns the values of the run's tasks by name, those of this batch included."""
         if not engine.values.is_used:
@@ -290,7 +307,10 @@ def ended_report(run: RunView, status: str, reason: str) -> ParentReport:
     """Returns what a run with this status, which it has when it is let go, tells its parent."""
     assert run.parent is not None
     how, why = nested.nested_end(run.name, status, reason)
-    return ParentReport(run.parent, nested.submission_of(run.name).task_id, how, why)
+    undone = undone_in(reason).text
+    said = f"WARNING:its run {run.name} completed with {undone}" if undone else ""
+    task = nested.submission_of(run.name).task_id
+    return ParentReport(run.parent, task, how, why, said=said)
 
 
 def is_nested(node: NodeDef) -> bool:

@@ -351,7 +351,8 @@ class RunDriver(Service):
         forgotten = {row.key: dict(row.verdicts) for row in rows}
         evicted = engine.batch.touched.forgotten.items()
         forgotten |= {key: memory.verdicts for key, memory in evicted}
-        return with_undone(reason, _undone(engine.pool, forgotten))
+        inside = await engine.nested.undone(engine)
+        return with_undone(reason, _undone(engine.pool, forgotten) + inside)
 
     async def _keeping(self, lease: requests.RunLease, doing: Awaitable[T]) -> T:
         """Returns what something answers that may take longer than the lease lasts, and renews
@@ -435,12 +436,11 @@ def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> U
         for (_, name), verdicts in known.items()
         if verdicts and name in pool.plan.nodes
     ]
-    kinds = [(one.kind, one.death, one.ended) for one in last]
-    lost = sum(one[:2] == (VerdictKind.PRUNED, AtomValue.LOST) for one in kinds)
+    lost = sum((one.kind, one.death) == (VerdictKind.PRUNED, AtomValue.LOST) for one in last)
     skipped = sum(not known.get(key) for key in pool.run.missed)  # a reload was too late
+    expired = (VerdictKind.FINISHED, EXPIRED)
     skipped += sum(
-        kind is VerdictKind.REMOVED or (kind is VerdictKind.FINISHED and ended == EXPIRED)
-        for kind, _, ended in kinds
+        one.kind is VerdictKind.REMOVED or (one.kind, one.ended) == expired for one in last
     )
     return Undone(lost=lost, skipped=skipped)
 

@@ -30,7 +30,7 @@ from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched import explain
 from tidewheel.core.sched.explain import Reason
-from tidewheel.core.sched.lifecycle import root_causes
+from tidewheel.core.sched.lifecycle import only_held, root_causes
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.reachability import failed_cause, handlers_of
 from tidewheel.core.sched.spawn import STALL
@@ -302,7 +302,9 @@ def causes_of(snapshot: RunSnapshot) -> list[PooledTask]:
     tasks that will never go on by themselves."""
     pool = snapshot.pool
     causes = root_causes(pool) if snapshot.started else []
-    if pool.run.status not in (RunStatus.STALLED, RunStatus.WAITING_FOR_RELEASE):
+    if pool.run.status == RunStatus.WAITING_FOR_RELEASE:
+        causes = [*only_held(pool), *causes]
+    elif pool.run.status != RunStatus.STALLED:
         causes = [one for one in causes if one.standing is PoolState.INCOMPLETE or one.blocked]
     return causes
 

@@ -109,6 +109,7 @@ async def _queues(
     if name is None:
         return await client.queues()
     before = await client.queue(name)
+    unused = given and name not in {one.queue for one in await client.queues()}
     paused = given.pop("paused", None)
     counts, rates = given.pop("limit", ()), given.pop("rate", ())
     is_empty = given.pop("no_limits", False)
@@ -120,6 +121,8 @@ async def _queues(
         await client.configure_queue(name, **given)
     if paused is not None:
         await (client.pause_queue if paused else client.resume_queue)(name)
+    if unused:
+        note(f"no task was in the queue {safe(name)} lately; this applies to tasks to come")
     return [await client.queue(name)]
 
 

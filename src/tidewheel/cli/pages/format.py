@@ -317,7 +317,8 @@ def _more(told: int, shown: Mapping[str, object]) -> Iterator[str]:
 def causes(engine: RunEngine, errors: Mapping[Key, str]) -> Iterator[str]:
     """Yields the lines that say why a run stands still, each with the commands that help;
     `errors` says how jobs ended."""
-    from tidewheel.core.sched.lifecycle import root_causes
+    from tidewheel.core.sched.lifecycle import only_held, root_causes
+    from tidewheel.core.sched.pool import RunStatus
     from tidewheel.core.sched.task_state import PoolState
     from tidewheel.views.error_groups import (
         FailedJob,
@@ -328,7 +329,8 @@ def causes(engine: RunEngine, errors: Mapping[Key, str]) -> Iterator[str]:
     )
 
     pool, run = engine.pool, engine.run.name
-    found = root_causes(pool)
+    held = only_held(pool) if pool.run.status == RunStatus.WAITING_FOR_RELEASE else ()
+    found = [*held, *root_causes(pool)]
     failed = [task for task in found if task.standing is PoolState.INCOMPLETE]
     jobs = {key: FailedJob(None, error) for key, error in errors.items()}
     no_job = FailedJob(None, "")

@@ -383,7 +383,7 @@ FORGOTTEN = (
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(
     {"tasks", "submitted", "killed", "polled", "comes_back", "forgotten", "notices", "status"}
-    | {"stages", "unchanged"}
+    | {"stages", "unchanged", "still_to_run"}
     | {"definition", "changed", "broadcasts", "message", "task", "submit", "stops_at"}
 )
 
@@ -423,8 +423,10 @@ def answer_lines(given: Given) -> Iterator[str]:
 def _task_lines(given: Given, answer: Document, tasks: Mapping[str, object]) -> Iterator[str]:
     submitted, forgotten = _list(answer, "submitted"), _list(answer, "forgotten")
     unchanged = cast("Mapping[str, str]", answer.get("unchanged") or {})
+    still_to_run = _list(answer, "still_to_run")
     if answer.get("stages"):
         unchanged = {stage_id(task_id): why for task_id, why in unchanged.items()}
+        still_to_run = [stage_id(task_id) for task_id in still_to_run]
     for task_id in list(tasks)[:SHOWN_MAX]:
         became = _became_of_task(given.verb, tasks[task_id], task_id in submitted)
         if isinstance(given.command, Set) and given.command.values:
@@ -432,6 +434,8 @@ def _task_lines(given: Given, answer: Document, tasks: Mapping[str, object]) -> 
             became = f"now has the given value of {names}, until its job returns another one"
         if task_id in unchanged:
             became = f"is unchanged: {unchanged[task_id]}"
+        if task_id in still_to_run:
+            became = "was set, and still runs when its needs are met"
         yield f"{safe(task_id)} {FORGOTTEN if task_id in forgotten else became}"
     if more := more_text(len(tasks)):
         yield more
@@ -474,6 +478,7 @@ def _became_of_run(given: Given) -> str:
 def _news(answer: Mapping[str, object], tasks: Mapping[str, object]) -> list[str]:
     """Returns the notices of an answer that its other lines do not say."""
     known = {f"{one} was triggered" for one in tasks} | {str(answer.get("status"))}
+    known |= {f"{one} is active already" for one in tasks}
     return [
         one
         for one in _list(answer, "notices")

@@ -15,7 +15,13 @@ from dataclasses import field, replace
 from typing import cast
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.outputs import STANDARD, SUCCEEDED, standard_name, unknown_output_text
+from tidewheel.core.graph.outputs import (
+    ENDS,
+    STANDARD,
+    SUCCEEDED,
+    standard_name,
+    unknown_output_text,
+)
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.selection import read_point, select, unique_key, unrefused
 from tidewheel.core.operator.verbs import Command
@@ -36,6 +42,7 @@ BACK_MAX = 1_000  # tasks that come back, in one answer
 NAMED_MAX = 5  # tasks in one sentence
 WAITED_FOR_MAX = 100  # tasks whose end is awaited, in one answer
 NO_STOP_POINT = "none"
+NOT_HELD = "it is not held"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +57,8 @@ class AppliedCommand:
     back: tuple[Key, ...] = ()  # lost or blocked ones that come back
     forgotten: tuple[Key, ...] = ()  # to be removed, and not in the pool
     unchanged: Mapping[Key, str] = field(default_factory=dict)  # those that stay, and why
+    sets_outputs: bool = False
+    notices: tuple[str, ...] = ()
     idle_because: str = ""  # why nothing of the run changes
     by_scheduler: bool = False
 
@@ -81,8 +90,15 @@ def _trigger(pool: TaskPool, command: verbs.Trigger, at: Instant) -> AppliedComm
         chains_from=_point(pool, command.from_point),
         on_resume=command.on_resume,
     )
-    back = _coming_back(pool, keys) if flow is FlowChoice.DEFAULT else ()
-    return AppliedCommand(events=(event,), tasks=keys, back=back)
+    if flow is not FlowChoice.DEFAULT:
+        return AppliedCommand(events=(event,), tasks=keys)
+    active = [key for key in keys if key in pool.tasks and pool.tasks[key].is_active]
+    return AppliedCommand(
+        events=(event,),
+        tasks=keys,
+        back=_coming_back(pool, keys),
+        unchanged=dict.fromkeys(active, "it is active already"),
+    )
 
 
 def _coming_back(pool: TaskPool, keys: tuple[Key, ...]) -> tuple[Key, ...]:
@@ -116,13 +132,18 @@ def _set(pool: TaskPool, command: verbs.Set, at: Instant) -> AppliedCommand:
         found.append(replace(event, flow=flow))
         if flow is FlowChoice.NEW:  # the first event makes it, the others name it
             flow = frozenset({pool.run.flows_made + 1})
-    return AppliedCommand(events=tuple(found), tasks=keys)
+    sets_outputs = meant is _outputs
+    return AppliedCommand(events=tuple(found), tasks=keys, sets_outputs=sets_outputs)
 
 
 def _outputs(pool: TaskPool, command: verbs.Set, key: Key, at: Instant) -> events.OutputsSet:
     node, texts = pool.node(key[1]), _split(command.outputs)
     # Each once; none means what completes the task.
     outputs = dict.fromkeys(one for text in texts for one in _meant(node, text))
+    ends = [one for one in outputs if one in ENDS]
+    if len(ends) > 1:
+        name = pool.plan.name_of(key)
+        raise Refused(f"{name} ends in one way; give one of {', '.join(ends)}")
     return events.OutputsSet(task=key, at=at, outputs=tuple(outputs), wait=command.wait)
 
 
@@ -155,6 +176,8 @@ def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedComman
         for key in keys
         if key not in pool.tasks and pool.recall(*key) is None
     }
+    if keys and len(unchanged) == len(keys):
+        raise Refused(f"nothing was removed: {_told(pool, unchanged)}")
     keys_to_go = tuple(key for key in keys if key not in unchanged)
     for key in keys_to_go:
         if key not in pool.tasks:  # it is to be forgotten
@@ -180,8 +203,7 @@ def _hold(pool: TaskPool, command: verbs.Hold, at: Instant) -> AppliedCommand:
     keys = select(pool, command.ids) if command.ids else ()
     ended = {key: why for key in keys if (why := _why_never_held(pool, key))}
     if keys and len(ended) == len(keys) and not command.after:
-        told = "; ".join(f"{pool.plan.name_of(key)}: {why}" for key, why in _few(ended))
-        raise Refused(f"nothing was held: {told}")
+        raise Refused(f"nothing was held: {_told(pool, ended)}")
     unchanged = ended | {key: "it is held already" for key in keys if _is_held(pool, key)}
     to_hold = tuple(key for key in keys if key not in unchanged)
     if to_hold:
@@ -189,11 +211,21 @@ def _hold(pool: TaskPool, command: verbs.Hold, at: Instant) -> AppliedCommand:
     after = _point(pool, command.after)
     if after is not None:
         found.append(events.AllHeldAfter(after, at))
-    return AppliedCommand(events=tuple(found), tasks=keys, unchanged=unchanged)
+    notices = _beyond_the_end(pool, after)
+    return AppliedCommand(events=tuple(found), tasks=keys, unchanged=unchanged, notices=notices)
 
 
-def _few(of_tasks: Mapping[Key, str]) -> list[tuple[Key, str]]:
-    return list(of_tasks.items())[:NAMED_MAX]
+def _beyond_the_end(pool: TaskPool, point: Point | None) -> tuple[str, ...]:
+    """Returns what is told of a bound that nothing lies beyond."""
+    final = pool.plan.final
+    if point is None or final is None or point < final:
+        return ()
+    return (f"no task comes after the final point {pool.plan.text(final)}",)
+
+
+def _told(pool: TaskPool, of_tasks: Mapping[Key, str]) -> str:
+    few = list(of_tasks.items())[:NAMED_MAX]
+    return "; ".join(f"{pool.plan.name_of(key)}: {why}" for key, why in few)
 
 
 def _is_held(pool: TaskPool, key: Key) -> bool:
@@ -223,6 +255,8 @@ def _release(pool: TaskPool, command: verbs.Release, at: Instant) -> AppliedComm
     keys = select(pool, command.ids, also=run.held_tasks)
     held = tuple(key for key in keys if _is_held(pool, key))
     unchanged = {key: _why_not_released(pool, key) for key in keys if key not in held}
+    if keys and all(why != NOT_HELD for why in unchanged.values()) and not held:
+        raise Refused(f"nothing was released: {_told(pool, unchanged)}")
     released = (events.TasksReleased(held, at),) if held else ()
     return AppliedCommand(events=released, tasks=keys, unchanged=unchanged)
 
@@ -231,7 +265,7 @@ def _why_not_released(pool: TaskPool, key: Key) -> str:
     after = pool.run.hold_after
     if after is not None and key[0] > after and key not in pool.tasks:
         return f"every task after {pool.plan.text(after)} is held, until release --all"
-    return "it is not held"
+    return NOT_HELD
 
 
 def _of_jobs(pool: TaskPool, command: verbs.Kill | verbs.Poll, at: Instant) -> AppliedCommand:
@@ -262,7 +296,9 @@ def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
         return AppliedCommand(events=(events.StopPointSet(None, at),), idle_because=idle)
     point = _point(pool, command.at_point)
     if point is not None:
-        return AppliedCommand(events=(events.StopPointSet(point, at),))
+        return AppliedCommand(
+            events=(events.StopPointSet(point, at),), notices=_beyond_the_end(pool, point)
+        )
     if command.after_task:
         key = _one_that_is_there(pool, command.after_task)
         _refuse_what_is_past(pool, key)
@@ -335,6 +371,7 @@ def answer_of(
     """Returns what the asker is told, from the pool after the last event and all effects."""
     submits = [one for one in effects if isinstance(one, events.Submit)]
     notices = [one.text for one in effects if isinstance(one, events.Notice)]
+    notices += applied.notices
     answer: dict[str, object] = {
         "tasks": {pool.plan.id_of(key): _flows_of(pool, key, submits) for key in applied.tasks},
         "submitted": [pool.plan.id_of(one.task) for one in submits],
@@ -353,8 +390,16 @@ def answer_of(
     }
     unchanged = applied.unchanged.items()
     answer["unchanged"] = {pool.plan.id_of(key): why for key, why in unchanged}
+    still = applied.tasks if applied.sets_outputs else ()
+    answer["still_to_run"] = [pool.plan.id_of(key) for key in still if _is_to_come(pool, key)]
     told = {name: value for name, value in answer.items() if value or name == "tasks"}
     return told | (nothing_changed(applied.idle_because) if applied.idle_because else {})
+
+
+def _is_to_come(pool: TaskPool, key: Key) -> bool:
+    """Says whether a task outside the pool will run when its needs are met."""
+    memory = pool.recall(*key)
+    return key not in pool.tasks and (memory is None or not (memory.spawned or memory.verdicts))
 
 
 def nothing_changed(why: str) -> dict[str, object]:

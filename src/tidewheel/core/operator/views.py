@@ -53,6 +53,10 @@ class Undone:
     def count(self, kind: UndoneKind) -> int:
         return self.lost if kind == "lost" else self.skipped
 
+    def __add__(self, other: Undone) -> Undone:
+        """Returns the counts of both."""
+        return Undone(lost=self.lost + other.lost, skipped=self.skipped + other.skipped)
+
 
 def with_undone(reason: str, undone: Undone) -> str:
     """Returns the reason of a completed run, with what was not done: `completed, 2 lost`."""

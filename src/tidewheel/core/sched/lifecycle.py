@@ -23,6 +23,7 @@ from tidewheel.core.sched.dependency_index import (
     DependencyIndex,
     IndexedAtom,
     IndexedLink,
+    IndexedNode,
     names_of,
     orphan,
 )
@@ -31,8 +32,8 @@ from tidewheel.core.sched.elements import flows_there
 from tidewheel.core.sched.evaluation import absolute_key, holds, leaf_value, recorded_value
 from tidewheel.core.sched.flows import active_flows, evaluate_ends_of_the_graph
 from tidewheel.core.sched.index_builder import build_index
-from tidewheel.core.sched.limits import start_chain, take_back
-from tidewheel.core.sched.missed import KEPT_MAX, find_missed
+from tidewheel.core.sched.limits import next_parentless, start_chain, take_back
+from tidewheel.core.sched.missed import KEPT_MAX, find_missed, needs_differ
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import NOTHING_RAN, RunStatus, StepContext, TaskPool
 from tidewheel.core.sched.propagation import publish, reevaluate_dependents, satisfy_child
@@ -208,9 +209,7 @@ def _only_serves(pool: TaskPool) -> bool:
 
 
 def _status_when_idle(pool: TaskPool) -> RunStatus:
-    if pool.standings[PoolState.HELD] and any(
-        task.standing is PoolState.HELD and not task.missing for task in pool.tasks.values()
-    ):
+    if pool.standings[PoolState.HELD] and any(only_held(pool)):
         return RunStatus.WAITING_FOR_RELEASE
     if left_over(pool):
         return RunStatus.STALLED
@@ -218,6 +217,13 @@ def _status_when_idle(pool: TaskPool) -> RunStatus:
     if stop is not None and any(task.point > stop for task in pool.tasks.values()):
         return RunStatus.STOPPED
     return RunStatus.COMPLETED
+
+
+def only_held(pool: TaskPool) -> Iterator[PooledTask]:
+    """Yields the tasks that would run if somebody released them."""
+    for task in pool.tasks.values():
+        if task.standing is PoolState.HELD and not task.missing:
+            yield task
 
 
 def left_over(pool: TaskPool) -> list[PooledTask]:
@@ -351,7 +357,6 @@ def reloaded(context: StepContext, event: events.RunReloaded) -> None:
         _go_beyond(context, old.final)
     _leave_what_cannot_be_evaluated(context)
     _open_queues(context)
-    _tell_missed(context, old)
     if pool.run.status == RunStatus.COMPLETED:
         pool.run.status = RunStatus.RUNNING
         context.touched.run = True
@@ -380,8 +385,9 @@ def _leave_what_is_gone(context: StepContext, old: DependencyIndex) -> None:
         context.notice(DROPPED, None, f"{text}; {they} will not run")
 
 
-def _tell_missed(context: StepContext, old: DependencyIndex) -> None:
-    """Tells which tasks of the new definition nothing will spawn, and keeps the newest."""
+def tell_missed(context: StepContext, old: DependencyIndex) -> None:
+    """Tells which tasks of the new definition nothing will spawn, and keeps the newest; after
+    all that follows from a reload, which spawns some."""
     run, plan = context.pool.run, context.plan
     known = (key for key in run.missed if key[1] in plan.graph.nodes)
     missed = dict.fromkeys(key for key in known if plan.nodes[key[1]].is_at(key[0]))
@@ -436,21 +442,31 @@ def _flows_known(pool: TaskPool, leaf: IndexedAtom) -> Flows:
 
 
 def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIndex) -> None:
-    """Begins chains of new nodes at the runahead base, and of old ones after the old end."""
+    """Begins chains of new nodes at the runahead base, and of old ones after the old end or
+    where they need no parents from now on."""
     pool = context.pool
     base = pool.counted.earliest()
     if base is None:
         base = pool.run.horizon or pool.run.start
+    final = old.final if _ended(old, plan) else None
     for node in list(plan.nodes.values()):  # a look at a list may make elements of it
-        if node.name not in old.graph.nodes and plan.policy.reload_spawns_new_tasks:
-            first = base
-        elif old.final is not None and _ended(old, plan):
-            first = max(base, Point(old.final + 1))
-        else:
-            continue
         for flow in sorted(active_flows(pool)):
-            if (node.name, flow) not in pool.chains:
-                start_chain(context, node, flow, first)
+            if plan.policy.reload_spawns_new_tasks and _is_new(pool, old, node, flow, base):
+                start_chain(context, node, flow, base)
+            elif final is not None and (node.name, flow) not in pool.chains:
+                start_chain(context, node, flow, max(base, Point(final + 1)))
+
+
+def _is_new(
+    pool: TaskPool, old: DependencyIndex, node: IndexedNode, flow: int, base: Point
+) -> bool:
+    """Says whether the next task of a node that needs no parents is new with a reload."""
+    if node.name not in old.graph.nodes:
+        return (node.name, flow) not in pool.chains
+    if node.name not in pool.plan.graph.nodes:
+        return False
+    following = next_parentless(pool, node, flow, Point(base - 1))
+    return following is not None and needs_differ(pool, old, node, following)
 
 
 def _evaluate_anew(context: StepContext) -> None:
@@ -461,6 +477,8 @@ def _evaluate_anew(context: StepContext) -> None:
         if memory.verdicts:
             flows = frozenset(memory.verdicts)
             reevaluate_dependents(context, pool.node(name), point, flows)
+            if name in pool.plan.graph.nodes:  # it may need something else now
+                context.evaluate_pruned((point, name), memory, flows)
     for flow in sorted(active_flows(pool) & pool.flows.keys()):
         evaluate_ends_of_the_graph(context, flow)
 

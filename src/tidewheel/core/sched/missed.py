@@ -42,14 +42,17 @@ class Missed(NamedTuple):
     keys: tuple[Key, ...]
     before: Point | None
     has_parents: bool
-    comes_later: bool  # by itself, at later points
+    comes_later: bool  # at later points
 
-    def to_keep(self, pool: TaskPool) -> Iterator[Key]:
-        """Yields those that somebody may take for done at the end of the run: at points that
-        are still remembered; of tasks without parents that come later, none."""
+    def to_keep(self, pool: TaskPool) -> tuple[Key, ...]:
+        """Returns those that somebody may take for done at the end of the run: at points that
+        are still remembered; of tasks without parents that come later, none; of those that
+        never come, at least the newest."""
+        if self.comes_later and not self.has_parents:
+            return ()
         horizon = pool.run.start if pool.run.horizon is None else pool.run.horizon
-        if self.has_parents or not self.comes_later:
-            yield from (key for key in self.keys if key[0] >= horizon)
+        kept = tuple(key for key in self.keys if key[0] >= horizon)
+        return kept if kept or self.comes_later else self.keys[-1:]
 
     def text(self, plan: DependencyIndex) -> str:
         """Returns which these are, why they do not run, and the command that runs them."""
@@ -110,12 +113,20 @@ def find_missed(pool: TaskPool, old: DependencyIndex) -> Iterator[Missed]:
             for point in points
             for node in nodes
             if is_there(pool, node, point)
-            and _differs(pool, old, node, point)
+            and needs_differ(pool, old, node, point)
             and _is_missed(pool, old, node, point, flows)
         )
         if found:
-            comes_later = any(chain == name for chain, _ in pool.chains)
+            comes_later = _comes_after(pool, nodes[0], found[-1][0])
             yield Missed(found, before, bool(nodes[0].arrows), comes_later)
+
+
+def _comes_after(pool: TaskPool, node: IndexedNode, point: Point) -> bool:
+    """Says whether a task comes at a later point: by its chain, or after its parents there."""
+    if node.arrows:
+        return node.next_after(point) is not None
+    chained = any(name == node.name for name, _ in pool.chains)
+    return chained or any(key[0] > point and key[1] == node.name for key in pool.tasks)
 
 
 def _by_name(pool: TaskPool) -> dict[str, list[IndexedNode]]:
@@ -136,7 +147,7 @@ def _by_name(pool: TaskPool) -> dict[str, list[IndexedNode]]:
     return found
 
 
-def _differs(pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point) -> bool:
+def needs_differ(pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point) -> bool:
     """Says whether a task has needs under the old definition that it has not now, or the other
     way about: else it is as it was for other reasons than a reload."""
     known = old.nodes.get(node.name)

@@ -60,6 +60,13 @@ class Outcome(NamedTuple):
         return changes(self.pool, self.touched)
 
 
+def _reloaded(context: StepContext, event: events.RunReloaded) -> None:
+    old = context.plan
+    lifecycle.reloaded(context, event)
+    _follow_up(context)
+    lifecycle.tell_missed(context, old)
+
+
 RULES: Mapping[type, Rule] = cast(
     "Mapping[type, Rule]",
     {
@@ -86,7 +93,7 @@ RULES: Mapping[type, Rule] = cast(
         events.StopTaskSet: lifecycle.stop_task_set,
         events.FlowStopped: lifecycle.flow_stopped,
         events.RunContinued: lifecycle.run_continued,
-        events.RunReloaded: lifecycle.reloaded,
+        events.RunReloaded: _reloaded,
     },
 )
 

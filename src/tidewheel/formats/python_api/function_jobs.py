@@ -7,13 +7,15 @@ A task returns an object as it is, and anything else as ``{"return": …}``.
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import json
 import os
 import sys
 import typing
-from collections.abc import Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -123,16 +125,50 @@ def call(function: TaskFunction, arguments: Mapping[str, object]) -> object:
     """
     answer = function(**arguments)
     if inspect.iscoroutine(answer):
-        answer = asyncio.run(answer)
-    if inspect.isgenerator(answer) or inspect.isasyncgen(answer) or inspect.isawaitable(answer):
-        what = type(answer).__name__.replace("_", " ")
-        if inspect.iscoroutine(answer):
-            answer.close()  # or Python adds a warning of its own
-        raise TypeError(
-            f"the function {function.__name__} returned {'an' if what[0] in 'aeiou' else 'a'} "
-            f"{what} that is never run, so its work is not done: run it inside the function"
-        )
+        answer = asyncio.run(_awaited(function, answer))
+    several: Iterable[object] = ()
+    if isinstance(answer, dict):
+        several = answer.values()
+    elif isinstance(answer, list | tuple | set):
+        several = answer
+    for one in (answer, *several):
+        if _is_to_do(one):
+            _refuse_work(function, one, within="" if one is answer else "something with ")
     return answer
+
+
+async def _awaited(function: TaskFunction, answer: Coroutine[object, object, object]) -> object:
+    """Awaits the function, and says which asyncio tasks it has left: they are cancelled now."""
+    returned = await answer
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    left = sorted(getattr(one.get_coro(), "__qualname__", one.get_name()) for one in others)
+    if left:
+        sys.stderr.write(
+            f"warning: {function.__name__} has returned before these asyncio tasks had ended, "
+            f"which are cancelled now: {', '.join(left)}; await them if their work counts\n"
+        )
+    return returned
+
+
+def _is_to_do(value: object) -> bool:
+    """Says whether something returned is work that nobody will do, or whose end nobody sees."""
+    is_lazy = isinstance(value, map | filter) or type(value).__module__ == "itertools"
+    is_generator = inspect.isgenerator(value) or inspect.isasyncgen(value)
+    is_call = inspect.isroutine(value) or isinstance(value, functools.partial)
+    futures = sys.modules.get("concurrent.futures")
+    is_future = futures is not None and isinstance(value, futures.Future)
+    return is_lazy or is_generator or is_call or is_future or inspect.isawaitable(value)
+
+
+def _refuse_work(function: TaskFunction, work: object, within: str) -> NoReturn:
+    what = type(work).__name__.replace("_", " ")
+    if inspect.iscoroutine(work):
+        work.close()  # or Python adds a warning of its own
+    article = "an" if what[0].lower() in "aeiou" else "a"
+    raise TypeError(
+        f"the function {function.__name__} returned {within}{article} {what} that nobody runs "
+        "or waits for, so its work is not done: do it inside the function"
+    )
 
 
 def _converted(name: str, value: object, hint: object) -> object:

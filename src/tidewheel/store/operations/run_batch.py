@@ -306,7 +306,8 @@ def _report_to_parent(
     if report.status is None:
         tell_runs(tx, [nested_news(report)], effects)
     elif get_run(tx, run).given is None:
-        tell_runs(tx, [nested_end(report)], effects)
+        said = [nested_news(report)] if report.said else []
+        tell_runs(tx, [*said, nested_end(report)], effects)
 
 
 def _reopen_if_asked(tx: Transaction, run: int) -> None:
