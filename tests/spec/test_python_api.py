@@ -759,6 +759,24 @@ def test_a_statement_outside_of_a_cycle_is_refused():
         flow.place(a)
 
 
+def _wipes() -> None:
+    pass
+
+
+def test_a_call_outside_of_a_cycle_is_refused_if_the_workflow_goes_on_to_other_points():
+    def findings_of(**points):
+        flow = Workflow("w", **points)
+        flow.task(_wipes)()
+        return [one.message for one in flow.findings()]
+
+    (seen,) = findings_of(initial=1, final=3)
+    assert seen == (
+        "the call is outside of a cycle, so its task runs once, and never at the other points "
+        "up to final='3'"
+    )
+    assert findings_of(initial=2, final=2) == findings_of(initial=2) == findings_of() == []
+
+
 def test_a_cycle_inside_of_another_is_refused():
     flow, *_ = integer_flow()
     with (

@@ -36,6 +36,7 @@ from tidewheel.formats.python_api.terms import (
     TaskFunction,
     Term,
     TermLeaf,
+    written_at,
 )
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ def _place(task: Task, parents: list[TermLeaf]) -> None:
     ledger = task.ledger
     opened = ledger.current is None
     if opened:
+        ledger.called_outside = ledger.called_outside or written_at()
         ledger.open(RUN_ONCE)
     try:
         for parent in parents:

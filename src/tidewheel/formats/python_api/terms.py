@@ -103,6 +103,7 @@ class StatementLog:
     findings: Findings = field(default_factory=Findings)
     sections: dict[str, StatementSection] = field(default_factory=dict)
     current: StatementSection | None = None
+    called_outside: Position | None = None  # the first call that is in no cycle: it runs once
     functions: dict[str, TaskFunction] = field(default_factory=dict)  # by task
     # By task and parameter: a task whose value it takes, or a constant.
     arguments: dict[str, dict[str, object]] = field(default_factory=dict)
