@@ -282,8 +282,8 @@ def test_a_value_that_json_cannot_hold_fails_its_task_if_another_takes_it(tidewh
         (
             "    return None\n",
             "    raise SystemExit\n",
-            "the function quiet ended with sys.exit() instead of returning the value that other "
-            "tasks take",
+            "the function quiet ended with sys.exit() instead of returning the value "
+            "that other tasks take",
         ),
         (
             "flow = ",

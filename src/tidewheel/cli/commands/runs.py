@@ -11,7 +11,14 @@ import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, safe_lines, say
-from tidewheel.cli.runs.access import Document, Target, look, this_job, with_runs
+from tidewheel.cli.runs.access import (
+    Document,
+    Target,
+    look,
+    tell_of_unread,
+    this_job,
+    with_runs,
+)
 from tidewheel.cli.session import (
     Session,
     Words,
@@ -179,8 +186,19 @@ def show_command(session: Session, words: Words, *, part: str | None) -> int:
     from tidewheel.cli.pages import run, task
 
     page = look(session, part or "show", words, asked)
-    of_run = run.say_history if part else run.say_run
-    return session.answer(page, task.say_tasks if "tasks" in page else of_run)
+    if "tasks" in page:
+        return session.answer(page, task.say_tasks)
+    status = session.answer(page, run.say_history if part else run.say_run)
+    if part is None:
+        _tell_if_unread(session, page)
+    return status
+
+
+def _tell_if_unread(session: Session, shown: Document) -> None:
+    """Tells the user of changes that a run does not have if something in it needs action."""
+    facts: Any = shown["run"]
+    if shown["causes"]:
+        tell_of_unread(session, facts["name"])
 
 
 def _part_arguments(part: str | None, target: Target) -> Document:
@@ -221,6 +239,7 @@ def why_command(session: Session, words: Words) -> int:
     Without an id: what keeps the whole run from continuing, or what has failed in it.
     """
     from tidewheel.cli.pages import run
+    from tidewheel.cli.pages.format import documents
 
     def arguments(target: Target) -> Document:
         if not target.rest:
@@ -228,10 +247,21 @@ def why_command(session: Session, words: Words) -> int:
         return {"ids": list(target.rest)}
 
     try:
-        return session.answer(look(session, "why", words, arguments), run.say_why)
+        tasks = look(session, "why", words, arguments)
     except _WholeRun:
         page = look(session, "show", words, lambda _: {})
-        return session.answer(page, run.say_why_run)
+        status = session.answer(page, run.say_why_run)
+        _tell_if_unread(session, page)
+        return status
+    status = session.answer(tasks, run.say_why)
+    stuck = [
+        str(task["run"])
+        for task in documents(tasks, "tasks")
+        if any(reason["needs_action"] for reason in documents(task, "reasons"))
+    ]
+    if stuck:
+        tell_of_unread(session, stuck[0])
+    return status
 
 
 @session_command(

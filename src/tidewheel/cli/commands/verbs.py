@@ -24,6 +24,7 @@ from tidewheel.cli.runs.access import (
     find_target,
     give,
     look,
+    tell_of_unread,
     this_job,
     with_runs,
 )
@@ -177,7 +178,10 @@ def give_verb(
         if name == Stop.verb:
             return _after_stop(status)
         return _after_trigger(session, made, status) if name == "trigger" else status
-    return say_given(session, made)
+    status = say_given(session, made)
+    if name == "trigger":
+        tell_of_unread(session, made.run)
+    return status
 
 
 def _after_stop(status: int) -> int:

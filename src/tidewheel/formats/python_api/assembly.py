@@ -89,12 +89,16 @@ def is_once(settings: FlowSettings, recurrences: Collection[str]) -> bool:
 def _check_calls(ledger: StatementLog, texts: SchedulingSettings, findings: Findings) -> None:
     """Reports a workflow that has a final point and never gets there: its calls run once."""
     final, is_repeated = texts.final_point.text, set(ledger.sections) > {RUN_ONCE}
-    if ledger.called_outside and final not in ("", texts.initial_point.text) and not is_repeated:
+    if (
+        ledger.called_outside
+        and final not in ("", texts.initial_point.text)
+        and not is_repeated
+    ):
         findings.error(
             "call-outside-cycle",
             f"the call is outside of a cycle, so its task runs once, and never at the other "
             f"points up to final={final!r}",
-            "write it under 'with flow.cycle(\"P1\"):', or \"P1D\" for dates; if it is meant to "
+            'write it under \'with flow.cycle("P1"):\', or "P1D" for dates; if it is meant to '
             "run once, leave out final=",
             ledger.called_outside,
         )

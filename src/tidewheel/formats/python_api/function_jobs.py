@@ -60,8 +60,8 @@ def run_job(ledger: StatementLog, task: str) -> None:
     except SystemExit as end:
         if is_taken and is_success(end):
             raise TypeError(
-                f"the function {function.__name__} ended with sys.exit({end.code or ''}) instead "
-                "of returning the value that other tasks take"
+                f"the function {function.__name__} ended with sys.exit() instead of returning "
+                "the value that other tasks take"
             ) from None
         raise
     _hand_on(function, answer, is_taken=is_taken)
