@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -271,10 +272,19 @@ class Xtrigger(TermLeaf):
         super().__init__(ledger, Mention(label, kind=GraphTokenKind.XTRIGGER))
 
 
+_WORD = re.compile("[a-z_][a-z0-9_]*")
+
+
 def _at(node: Named, offset: object) -> Mention:
     """Returns the mention of a node at an offset. The offset's text is read when all of the
     workflow is known."""
     if isinstance(offset, str):
+        if _WORD.fullmatch(offset) and isinstance(node, Task):
+            seen = (
+                f"{node}[{offset!r}] would be {node} at another point, and {offset!r} is none"
+            )
+            hint = f'for a value that {node} returns write .value("{offset}") after its call'
+            raise BadStatement(seen, hint)
         return replace(node.mention, offset="".join(offset.split()))
     if not isinstance(offset, int) or isinstance(offset, bool):
         hint = f'write {node}[-1], {node}["-P1D"], {node}["^"] or {node}["2"]'
