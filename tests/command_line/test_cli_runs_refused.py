@@ -25,6 +25,14 @@ def test_an_unknown_run_is_refused_naming_the_list(tidewheel):
         )
 
 
+def test_why_of_a_task_of_the_queue_leads_to_its_page(tidewheel):
+    task = tidewheel("submit", "--", "true").word
+    answer = tidewheel("why", task)
+    assert answer.status == 2
+    assert f"{task!r} is a task of the queue, not a run" in answer.err
+    assert f"tidewheel task {task}" in answer.err
+
+
 def test_a_run_of_a_known_workflow_is_not_taken_for_a_task(tidewheel):
     started(tidewheel)
     assert "there is no run 'forecast/run9'" in tidewheel("show", "forecast/run9").err

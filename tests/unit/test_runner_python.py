@@ -293,6 +293,17 @@ def test_a_name_is_registered_once_and_must_be_a_name():
     assert handlers.names == {"it"}
 
 
+def test_a_handler_that_cannot_be_called_with_a_spec_and_a_job_is_refused():
+    handlers = Handlers()
+    with pytest.raises(BadSetting, match=r"'send' has the parameters \(spec\); .*def send\("):
+        handlers.register("send")(lambda spec: spec)
+    assert handlers.names == set()
+    handlers.register("any")(lambda *both: both)
+    handlers.register("more")(lambda spec, job, more=0: (spec, job, more))
+    handlers.register("unknown")(dict)  # it does not tell its parameters
+    assert handlers.names == {"any", "more", "unknown"}
+
+
 def test_a_handler_that_is_registered_without_a_name_has_its_functions():
     handlers = Handlers()
 

@@ -126,6 +126,7 @@ ELSEWHERE = {
     "play": "run DIR",
     "ps": "runs, or tasks",
     "reinstall": "reload RUN",
+    "rerun": "trigger RUN POINT/NAME, or run DIR --new to run everything again",
     "restart": "run RUN",
     "retry": "trigger RUN POINT/NAME",
     "rm": "runs --delete RUN",

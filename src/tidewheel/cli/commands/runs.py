@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from tidewheel.cli.session import (
     option,
     session_command,
 )
-from tidewheel.errors import Refused, Unavailable
+from tidewheel.errors import NotFound, Refused, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -248,6 +249,10 @@ def why_command(session: Session, words: Words) -> int:
 
     try:
         tasks = look(session, "why", words, arguments)
+    except NotFound as missing:
+        if this_job(session) is None:
+            _refuse_task_of_queue(session, words[0])
+        raise missing
     except _WholeRun:
         page = look(session, "show", words, lambda _: {})
         status = session.answer(page, run.say_why_run)
@@ -262,6 +267,16 @@ def why_command(session: Session, words: Words) -> int:
     if stuck:
         tell_of_unread(session, stuck[0])
     return status
+
+
+def _refuse_task_of_queue(session: Session, word: str) -> None:
+    """Raises Refused if a word, which names no run, is the id of a task of the queue."""
+    with suppress(NotFound):
+        task = session.ask(lambda client: client.get(word))
+        raise Refused(
+            f"{word!r} is a task of the queue, not a run; see why it does not run: "
+            f"tidewheel task {task.id}"
+        )
 
 
 @session_command(

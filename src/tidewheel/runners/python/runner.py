@@ -109,7 +109,8 @@ class Handlers:
         (JSON, up to 64 KiB) becomes the task's values, for later tasks. If it raises an
         exception, the attempt has failed; the task is tried again while retries are left,
         unless the exception is Abort. What the function prints is in the task's log.
-        Raises BadSetting if the name is taken, not valid or missing.
+        Raises BadSetting if the name is taken, not valid or missing, or if the function cannot
+        be called with two arguments.
         """
         if not isinstance(name, str):
             raise BadSetting("handler", name, 'a name: @handlers.register("resize")')
@@ -119,6 +120,7 @@ class Handlers:
         def keep(function: Function) -> Function:
             own = name or str(getattr(function, "__name__", ""))
             self._check(own)
+            _check_parameters(own, function)
             is_async = _is_async(function)
             self._by_name[own] = Handler(name=own, function=function, is_async=is_async)
             return function
@@ -140,6 +142,23 @@ class Handlers:
     def find(self, name: str | None) -> Handler | None:
         """Returns the handler of this name, or None."""
         return None if name is None else self._by_name.get(name)
+
+
+def _check_parameters(name: str, function: Callable[..., object]) -> None:
+    """Raises BadSetting for a function that every attempt would call in vain."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some of those that are written in C do not tell
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise BadSetting(
+            "handler",
+            name,
+            fault=f"the handler {name!r} has the parameters {signature}; it is called with a "
+            f"task's spec and a JobContext: def {name}(spec, job)",
+        ) from None
 
 
 def _is_async(function: Callable[..., object]) -> bool:
