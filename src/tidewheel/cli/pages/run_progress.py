@@ -328,7 +328,7 @@ class RunPage:
             self._note(f"when that is fixed, resume it: tidewheel run {name}")
 
     def recalls(self, shown: Mapping[str, object]) -> None:
-        """Takes from a view of a stalled run why it is stalled: its jobs ended before it was
+        """Takes from a view of a run why it does not go on: its jobs ended before it was
         resumed, so this page has not seen how."""
         from tidewheel.cli.pages.format import cause_lines
 

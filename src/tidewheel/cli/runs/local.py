@@ -126,7 +126,7 @@ async def _run(
         if not chosen.is_new:
             settings = replace(settings, given=wanted.given)
         page = page_for(run, is_new=chosen.is_new, as_json=as_json, stream=sys.stdout)
-        if run.status == RunStatus.STALLED:
+        if run.status in (RunStatus.STALLED, RunStatus.STOPPED):
             page.recalls(await run_door(store, home).look("show", {"run": run.name}))
         untaken = UntakenWaits(run_door(store, home), run.name, is_here=True)
 
