@@ -133,6 +133,15 @@ def test_a_run_that_nobody_drives_keeps_what_reopens_it_and_says_how_to_carry_it
     assert sorted(one["verb"] for one in kept) == ["release", "set", "trigger"]
 
 
+def test_an_offered_command_has_the_name_of_a_run_as_a_shell_takes_it(tidewheel):
+    PreparedRun(tidewheel, workflow="my flow$(id)").starts().is_let_go()
+    quoted = "'my flow$(id)/run1'"
+    assert f"tidewheel run {quoted}" in tidewheel("hold", "1/prep").err
+    assert f"tidewheel run {quoted}" in tidewheel("show").out
+    assert f"tidewheel run {quoted}" in tidewheel("runs").out
+    assert f"tidewheel trigger {quoted} POINT/NAME" in tidewheel("trigger").err
+
+
 def test_a_run_that_is_named_is_not_resumed_with_an_option_that_starts_another(tidewheel):
     run = PreparedRun(tidewheel)
     for named in (run.name, str(run.view.number)):

@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import suppress
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -115,12 +116,12 @@ async def _what_goes(session: Session, runs: Runs, unwanted: Words) -> dict[str,
     for name in unwanted:
         view = await runs.find(name)
         if view.name != name:
-            meant = f"if you mean {view.name}: tidewheel runs --delete {view.name}"
+            meant = f"if you mean {view.name}: tidewheel runs --delete {quote(view.name)}"
             raise Refused(f"{name!r} is not the whole name of a run; {meant}")
         shown: Any = await runs.show(name)
         if shown["run"]["driven"]:
             raise Refused(
-                f"a scheduler still drives {name}; stop it first: tidewheel stop {name}"
+                f"a scheduler still drives {name}; stop it first: tidewheel stop {quote(name)}"
             )
         tasks = plural(sum(shown["counts"].values()), "task")
         going[name] = f"{safe(name)}: {tasks}, {_files_text(session, name)}"
@@ -223,7 +224,7 @@ def _two_versions(target: Target) -> Document:
         return {}
     if len(target.rest) != len(VERSIONS) or not all(map(str.isdecimal, target.rest)):
         raise click.UsageError(
-            f"--diff takes two versions: tidewheel show {target.run} --diff 1 2"
+            f"--diff takes two versions: tidewheel show {quote(target.run)} --diff 1 2"
         )
     return dict(zip(VERSIONS, map(int, target.rest), strict=True))
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -125,8 +126,8 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
         if not target.rest and TABLE[name].replaces_ids not in given:
             raise click.UsageError(
                 f"say which tasks of {target.run}: "
-                f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'; for a stage: "
-                "NAME"
+                f"tidewheel {name} {quote(target.run)} POINT/NAME, or '*/NAME:failed'; for a "
+                "stage: NAME"
             )
         return kind(ids=target.rest, **given)  # type: ignore[call-arg, arg-type]
     if target.rest and name == "stop":
@@ -210,7 +211,7 @@ def _after_trigger(session: Session, made: Given, status: int) -> int:
 
     again = with_runs(session, failed) if status == ExitCode.DONE else []
     for one in again:
-        how = f"tidewheel log {made.run} {one} --err"
+        how = f"tidewheel log {quote(made.run)} {one} --err"
         note(f"{safe(one)} was triggered and has failed again; read its log: {safe(how)}")
     if not again or not isinstance(status, FinalStatus):
         return ExitCode.FAILED if again else status
@@ -342,7 +343,9 @@ def ext_trigger_command(session: Session, words: Words) -> int:
 
     def asked(target: Target) -> ExtTrigger:
         if not 0 < len(target.rest) <= WORDS_MAX:
-            raise click.UsageError(f'write: tidewheel ext-trigger {target.run} "MESSAGE" ID')
+            raise click.UsageError(
+                f'write: tidewheel ext-trigger {quote(target.run)} "MESSAGE" ID'
+            )
         message, *number = target.rest
         return ExtTrigger(message=message, trigger_id="".join(number))
 
@@ -421,7 +424,7 @@ async def _save_new(
     if not text or not path.exists():  # Path("") would be wherever this is typed
         raise Refused(
             f"there is no file or folder {text!r} with the definition of {view.name}; say "
-            f"where it is: tidewheel reload {view.name} DIR"
+            f"where it is: tidewheel reload {quote(view.name)} DIR"
         )
     known = json.loads((await runs.definition(view.name)).variables)
     kind = Definition(path, as_json).kind

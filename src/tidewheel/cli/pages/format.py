@@ -215,7 +215,7 @@ def left_running(run: str, pool: TaskPool | None, status: str) -> Iterator[str]:
     runs, what = ("runs and is", "it") if len(names) == 1 else ("run and are", "them")
     yield f"{which} still {runs} found again when the run is resumed"
     if status == "stopped":
-        yield f"to end {what} instead: tidewheel stop {run} --kill --run"
+        yield f"to end {what} instead: tidewheel stop {quote(run)} --kill --run"
 
 
 # ---- how the tasks of a run have ended ----

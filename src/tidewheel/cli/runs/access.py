@@ -10,6 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 from tidewheel.cli.output import note
@@ -135,7 +136,7 @@ def tell_of_unread(session: Session, name: str) -> None:
         if differs_from_folder(await runs.definition(run.name), Path(folder)):
             note(
                 f"{folder} has changed since {run.name} read it, and its jobs start without "
-                f"the changes; apply them: tidewheel reload {run.name}"
+                f"the changes; apply them: tidewheel reload {quote(run.name)}"
             )
 
     with suppress(Refused, Unavailable):  # what was asked is answered
