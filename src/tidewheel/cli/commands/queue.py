@@ -12,6 +12,7 @@ import click
 from tidewheel.cli.output import json_line, note, plural, safe, say, say_found
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
 from tidewheel.cli.session import Session, option, session_command
+from tidewheel.core.graph.findings import nearest
 from tidewheel.core.queue.access import RUN_QUEUE
 from tidewheel.core.queue.limits import EACH_KEY, Limit
 from tidewheel.core.queue.status import Status
@@ -109,6 +110,8 @@ async def _queues(
     if name is None:
         return await client.queues()
     before = await client.queue(name)
+    if given:
+        _tell_if_new(name, [view.queue for view in await client.queues()])
     paused = given.pop("paused", None)
     counts, rates = given.pop("limit", ()), given.pop("rate", ())
     is_empty = given.pop("no_limits", False)
@@ -121,6 +124,13 @@ async def _queues(
     if paused is not None:
         await (client.pause_queue if paused else client.resume_queue)(name)
     return [await client.queue(name)]
+
+
+def _tell_if_new(name: str, known: Sequence[str]) -> None:
+    """Tells the user if the queue to be changed is new, and nearly has the name of another."""
+    like = None if name in known else nearest(name, known)
+    if like is not None:
+        note(f"there was no queue {name!r} yet; did you mean {like!r}?")
 
 
 def _merged_limits(
