@@ -796,6 +796,9 @@ def test_an_index_of_what_a_task_returns_is_not_mistaken_for_a_cycle_point():
     assert refusal.value.hint == (
         'for a value that a returns write .value("sum") after its call'
     )
+    total = flow.task(_takes_number)
+    with flow.cycle("P1"), pytest.raises(BadStatement, match=r"a\[0\]\): \[0\] is this cycle"):
+        total(a[0])
 
 
 def test_a_cycle_inside_of_another_is_refused():

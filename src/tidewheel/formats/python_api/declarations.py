@@ -20,6 +20,7 @@ from tidewheel.formats.python_api.settings import Values, merged, read_settings
 from tidewheel.formats.python_api.terms import (
     BadStatement,
     Mention,
+    Named,
     StatementLog,
     TermLeaf,
     written_at,
@@ -100,20 +101,6 @@ class Outputs(Output):
         `plot(model().value("path"))` gets "x.nc" if model returns {"path": "x.nc"}.
         """
         return TaskValue(self.ledger, self.mention, name)
-
-
-class Named(TermLeaf):
-    """Names a whole task or family at the statement's point."""
-
-    __slots__ = ()
-
-    @property
-    def name(self) -> str:
-        return self.mention.name
-
-    def __invert__(self) -> TermLeaf:
-        """Returns a term that removes the tasks if it stands on the right of an arrow."""
-        return TermLeaf(self.ledger, replace(self.mention, suicide=True))
 
 
 class Task(Outputs, Named):
