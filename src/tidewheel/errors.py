@@ -45,6 +45,7 @@ Messages say what was seen, what would have been accepted and, where known, what
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from shlex import quote
 
 
 class TidewheelError(Exception):
@@ -393,14 +394,15 @@ class NotRunning(Refused, code="not_running"):
 
     def __init__(self, name: str, status: str, jobs: Sequence[str] = ()) -> None:
         self.name, self.status = name, status
-        do = f"resume it first: tidewheel run {name}"
+        run = quote(name)
+        do = f"resume it first: tidewheel run {run}"
         if jobs:
             which = f"{', '.join(jobs)} still {'runs' if len(jobs) == 1 else 'run'}"
-            do = f"{which}; to end every job of the run: tidewheel stop {name} --kill --run"
+            do = f"{which}; to end every job of the run: tidewheel stop {run} --kill --run"
         if status == "completed":
             do = (
                 "the commands trigger, set and release reopen it; "
-                f"to run more cycles: tidewheel run {name} --fcp POINT"
+                f"to run more cycles: tidewheel run {run} --fcp POINT"
             )
         seen = f"{name} is not running ({status})"
         if status not in ("created", "stopped", "completed", "error"):
@@ -417,7 +419,7 @@ class RunStopping(NotRunning, code="run_stopping"):
         Refused.__init__(
             self,
             f"{name} is stopping, and starts no more tasks; "
-            f"resume it first: tidewheel run {name}",
+            f"resume it first: tidewheel run {quote(name)}",
         )
 
 

@@ -78,6 +78,19 @@ def test_a_stalled_run_that_is_resumed_still_says_how_its_jobs_ended(tidewheel):
     assert ALIKE in again.out, again.out
 
 
+@pytest.mark.usefixtures("stalled")
+def test_a_run_that_was_stopped_while_it_was_stalled_still_says_how_its_jobs_ended(tidewheel):
+    with tidewheel.started("run", "wide/run1", "--stall-timeout", "1h") as running:
+        running.read_until("then stops")
+        assert tidewheel("stop", "wide").status == 0
+        running.wait()
+    assert tidewheel("runs", "--json").json["runs"][0]["status"] == "stopped"
+    with tidewheel.started("run", "wide/run1") as running:
+        running.read_until(ALIKE)
+        tidewheel("stop", "wide")
+        running.wait()
+
+
 REPAIRED = """
 [scheduling]
     [[graph]]

@@ -190,6 +190,12 @@ def test_what_others_call_a_command_is_no_command_here_and_leads_to_one():
         assert here.split()[0].rstrip(",") in {*commands(), "--help", "--version"}
 
 
+def test_an_error_without_advice_leads_to_the_help_of_its_command(tidewheel):
+    for words in (["worker", "--queue"], ["init", "a b"], ["submit", "--id"]):
+        assert tidewheel(*words).err.endswith(f"\n  See: tidewheel {words[0]} --help\n"), words
+    assert tidewheel("--nosuch").err.endswith("\n  See: tidewheel --help\n")
+
+
 def test_a_wrong_setting_in_the_environment_is_refused(tidewheel):
     refused = tidewheel("monitor", TIDEWHEEL_RETENTION_SECONDS="a week")
     assert refused.status == 2

@@ -194,6 +194,13 @@ def test_escape_sequences_do_not_pass_a_terminal_either(tidewheel):
 # ---- queues and workers ----
 
 
+def test_who_pauses_a_new_queue_of_nearly_the_name_of_another_is_told_of_it(tidewheel):
+    said = "lately; this applies to tasks to come; did you mean images?"
+    assert said not in tidewheel("queues", "images", "--pause").err
+    assert said in tidewheel("queues", "imgaes", "--pause").err
+    assert said not in tidewheel("queues", "imgaes", "--resume").err
+
+
 def test_a_queue_is_paused_configured_and_shown(tidewheel):
     changed = tidewheel(
         *("queues", "q", "--pause", "--aging", "--fair", "--fence-kill", "--lease", "30s"),

@@ -275,6 +275,30 @@ def test_a_value_that_json_cannot_hold_fails_its_task_if_another_takes_it(tidewh
     )
 
 
+@pytest.mark.req("R007-3")
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "    return None\n",
+            "    raise SystemExit\n",
+            "the function quiet ended with sys.exit() instead of returning the value "
+            "that other tasks take",
+        ),
+        (
+            "flow = ",
+            "import os\nif 'TIDEWHEEL_TASK_ID' in os.environ: raise SystemExit(0)\nflow = ",
+            "etl.py called sys.exit() while it was imported: 'quiet' did nothing",
+        ),
+    ],
+)
+def test_a_function_that_did_not_come_to_its_end_is_not_a_success(tidewheel, old, new, said):
+    path = tidewheel.folder / "etl.py"
+    path.write_text(PYTHON.replace(old, new, 1))
+    assert tidewheel("run", str(path), "--abort-if-any-task-fails").status != 0
+    assert said in tidewheel("log", "etl", "1/quiet", "--err").out
+
+
 FAILING = """
 from tidewheel import Workflow
 

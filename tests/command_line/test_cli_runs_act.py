@@ -188,6 +188,8 @@ def test_a_dry_run_lists_and_draws_what_would_run_and_does_nothing(tidewheel):
     assert "nothing was done" in shown
     assert "4 jobs would run" in shown
     assert "  2/woo  flow 2\n  ├─ 2/bar  flow 2\n" in shown
+    offered = "2/woo --reflow  # run it again, and then everything after it\n"
+    assert offered in tidewheel("why", "2/woo").out
     bounds = ["--until-task", "2/bar", "--until-task", "2/baz", "--dry-run", "--json"]
     bounded = tidewheel("trigger", "2/woo", "--reflow", *bounds).json
     assert [one["id"] for one in bounded["runs"]] == ["2/woo", "2/bar", "2/baz"]

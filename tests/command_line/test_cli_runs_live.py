@@ -164,6 +164,28 @@ WAITS = """
 """
 
 
+def test_who_repairs_a_stall_is_told_of_changes_that_the_run_does_not_have(tidewheel):
+    program = tidewheel.folder / "flow" / "bin" / "predict"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/bash\nexit 1\n")
+    program.chmod(0o755)
+    (program.parents[1] / "flow.cylc").write_text(
+        "[scheduling]\n[[graph]]\nR1 = model\n[runtime]\n[[model]]\nscript = predict\n"
+    )
+    said = "/flow has changed since flow/run1 read it, and its jobs start without the changes"
+    looks = (("show",), ("why",), ("why", "1/model"), ("trigger", "1/model"))
+    with tidewheel.started("run", "flow") as running:
+        running.read_until("then stops, at")
+        assert not [one for one in looks if said in tidewheel(*one).err]
+        running.read_until("then stops, at")
+        program.write_text("#!/bin/bash\nexit 0\n")
+        assert [one for one in looks if said in tidewheel(*one).err] == list(looks)
+        running.read_until("then stops, at")
+        assert tidewheel("reload").status == 0
+        assert said not in tidewheel("trigger", "1/model").err
+        assert running.wait().status == 0
+
+
 def test_a_log_is_followed_until_the_job_has_ended(tidewheel):
     folder = tidewheel.folder / "waits"
     folder.mkdir()

@@ -25,6 +25,14 @@ def test_an_unknown_run_is_refused_naming_the_list(tidewheel):
         )
 
 
+def test_why_of_a_task_of_the_queue_leads_to_its_page(tidewheel):
+    task = tidewheel("submit", "--", "true").word
+    answer = tidewheel("why", task)
+    assert answer.status == 2
+    assert f"{task!r} is a task of the queue, not a run" in answer.err
+    assert f"tidewheel task {task}" in answer.err
+
+
 def test_a_run_of_a_known_workflow_is_not_taken_for_a_task(tidewheel):
     started(tidewheel)
     assert "there is no run 'forecast/run9'" in tidewheel("show", "forecast/run9").err
@@ -123,6 +131,15 @@ def test_a_run_that_nobody_drives_keeps_what_reopens_it_and_says_how_to_carry_it
         assert f"tidewheel run {run.name}" in answer.out + answer.err
     kept = tidewheel("show", "--history", "--json").json["commands"]
     assert sorted(one["verb"] for one in kept) == ["release", "set", "trigger"]
+
+
+def test_an_offered_command_has_the_name_of_a_run_as_a_shell_takes_it(tidewheel):
+    PreparedRun(tidewheel, workflow="my flow$(id)").starts().is_let_go()
+    quoted = "'my flow$(id)/run1'"
+    assert f"tidewheel run {quoted}" in tidewheel("hold", "1/prep").err
+    assert f"tidewheel run {quoted}" in tidewheel("show").out
+    assert f"tidewheel run {quoted}" in tidewheel("runs").out
+    assert f"tidewheel trigger {quoted} POINT/NAME" in tidewheel("trigger").err
 
 
 def test_a_run_that_is_named_is_not_resumed_with_an_option_that_starts_another(tidewheel):

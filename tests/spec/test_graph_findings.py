@@ -221,6 +221,12 @@ def test_a_task_that_would_succeed_without_doing_anything_is_an_error() -> None:
     )
 
 
+def test_a_misspelt_task_is_placed_where_it_is_named_also_with_an_offset_alone() -> None:
+    text = flow("P1 = modle[-P1] => publish", ALL_BUT_ONE, scheduler="")
+    (finding,) = [one for one in findings_of(text) if one.code == "implicit-tasks"]
+    assert "P1 = modle" in text.splitlines()[finding.position.line - 1]
+
+
 @pytest.mark.parametrize("runtime", [ALL_BUT_ONE, WITH_ROOT])
 def test_a_task_whose_name_is_a_letter_off_a_defined_one_is_an_error(runtime) -> None:
     (found,) = implicit(runtime)

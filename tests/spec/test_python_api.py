@@ -759,6 +759,48 @@ def test_a_statement_outside_of_a_cycle_is_refused():
         flow.place(a)
 
 
+def _wipes() -> None:
+    pass
+
+
+def test_a_call_outside_of_a_cycle_is_refused_if_the_workflow_goes_on_to_other_points():
+    def findings_of(**points):
+        flow = Workflow("w", **points)
+        flow.task(_wipes)()
+        return [one.message for one in flow.findings()]
+
+    (seen,) = findings_of(initial=1, final=3)
+    assert seen == (
+        "the call is outside of a cycle, so its task runs once, and never at the other points "
+        "up to final='3'"
+    )
+    assert findings_of(initial=2, final=2) == findings_of(initial=2) == findings_of() == []
+
+
+def test_a_date_in_a_workflow_of_numbers_is_answered_with_how_to_have_dates():
+    (date,) = Workflow("w", initial="2026-11-01").findings()
+    flow, a = integer_flow("a")
+    with flow.cycle("P1D"):
+        flow.place(a)
+    (interval,) = flow.findings()
+    for seen in (date, interval):
+        assert seen.hint.endswith(
+            'for dates set cycling mode = gregorian (Python: cycling="gregorian")'
+        )
+
+
+def test_an_index_of_what_a_task_returns_is_not_mistaken_for_a_cycle_point():
+    flow, a = integer_flow("a")
+    with flow.cycle("P1"), pytest.raises(BadStatement, match="'sum' is none") as refusal:
+        a["sum"]
+    assert refusal.value.hint == (
+        'for a value that a returns write .value("sum") after its call'
+    )
+    total = flow.task(_takes_number)
+    with flow.cycle("P1"), pytest.raises(BadStatement, match=r"a\[0\]\): \[0\] is this cycle"):
+        total(a[0])
+
+
 def test_a_cycle_inside_of_another_is_refused():
     flow, *_ = integer_flow()
     with (

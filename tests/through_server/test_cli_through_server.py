@@ -252,7 +252,8 @@ def test_a_server_that_is_not_there_is_unavailable(here, command):
     answer = here(*command, "--server", NOBODY)
     assert answer.status == 3
     assert "127.0.0.1:9 does not answer (Connection refused)" in answer.err
-    assert "tidewheel server" in answer.err and "--server URL" in answer.err
+    assert "Start it (tidewheel up, or tidewheel server)" in answer.err
+    assert "--server URL" in answer.err
 
 
 @pytest.mark.parametrize("role", ["monitor", "scheduler", "server", "migrate"])

@@ -43,6 +43,11 @@ def test_a_failure_alone_is_told_by_its_name_with_what_waits_for_it():
     ]
 
 
+def test_a_signal_is_not_told_as_an_exit_status_beside_the_reason_for_it():
+    late = "it ran longer than its limit of 2 s"
+    assert texts(failed("model", late, exit_status=-15)) == [f"1/model failed: {late}"]
+
+
 def test_words_that_are_the_same_are_told_with_their_numbers():
     those = [exited(f"m{n}", "disk 7 is full") for n in range(3)]
     assert texts(*those) == ["3 tasks failed in the same way (m*): exit 3, disk 7 is full"]

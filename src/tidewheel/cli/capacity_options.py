@@ -39,7 +39,7 @@ offering_options = options(
     option(
         "--allow-compose [QUEUE:]WHAT...",
         "Let compose files use things outside their containers: privileged, "
-        "host-network, bind-mounts, devices … (docs/containers.md); repeatable.",
+        "host-network, bind-mounts, devices … (see the manual, Containers); repeatable.",
     ),
     option(
         "--prepare-limit prepare_seconds DURATION",
@@ -51,7 +51,7 @@ offering_options = options(
     option(
         "--secrets DIR",
         "A folder with one file per secret. Every job may use secret:NAME; only runs and "
-        "queues named TEAM or TEAM/… may use secret:TEAM/NAME (docs/secrets.md).",
+        "queues named TEAM or TEAM/… may use secret:TEAM/NAME (see the manual, Secrets).",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
     ),
     option(

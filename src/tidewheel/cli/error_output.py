@@ -18,7 +18,6 @@ from tidewheel.errors import (
     WrongStatus,
 )
 
-HELP = "See: tidewheel --help"
 LOOK_FOR = {
     "task": "List the tasks that are there: tidewheel tasks",
     "run": "List the runs that are there: tidewheel runs",
@@ -26,16 +25,16 @@ LOOK_FOR = {
 }
 
 
-def tell(error: Exception, *, as_json: bool) -> int:
+def tell(error: Exception, help_text: str, *, as_json: bool) -> int:
     """Prints what went wrong and what to do, and returns the exit status; raises a bug
-    again."""
+    again. `help_text` is for an error that does not say what to do."""
     if isinstance(error, InvalidDefinition):
         from tidewheel.cli.pages.workflows import tell_refusal
 
         return tell_refusal(error, as_json=as_json)
     if isinstance(error, TidewheelError):
         what, advice = what_and_advice(error)
-        _show(error.code, what, advice, as_json=as_json)
+        _show(error.code, what, advice or help_text, as_json=as_json)
         return ExitCode.REFUSED if isinstance(error, Refused) else ExitCode.UNAVAILABLE
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         what = f"no file descriptors are left: {error.strerror}"
@@ -48,10 +47,10 @@ def tell(error: Exception, *, as_json: bool) -> int:
     raise error
 
 
-def tell_usage(error: click.ClickException, *, as_json: bool) -> int:
+def tell_usage(error: click.ClickException, help_text: str, *, as_json: bool) -> int:
     """Prints what is wrong with the words on the command line, and returns the exit status."""
     ctx = error.ctx if isinstance(error, click.UsageError) else None
-    advice = f"See: {ctx.command_path} --help" if ctx is not None else HELP
+    advice = f"See: {ctx.command_path} --help" if ctx is not None else help_text
     what = error.format_message().replace("\n\t", " ")  # click lists choices line by line
     _show("usage", what, advice, as_json=as_json)
     return ExitCode.REFUSED
@@ -60,7 +59,7 @@ def tell_usage(error: click.ClickException, *, as_json: bool) -> int:
 def what_and_advice(error: TidewheelError) -> tuple[str, str]:
     """Splits an error into two sentences: what happened, and what to do.
 
-    Errors say both in one message, with the advice as its last part.
+    Errors say both in one message, with the advice as its last part; some give no advice.
     """
     text = str(error)
     match error:
@@ -81,7 +80,7 @@ def what_and_advice(error: TidewheelError) -> tuple[str, str]:
         if found:
             return what, advice
     is_missing = isinstance(error, NotFound)
-    return text, "Check the name, and whether this is the right store" if is_missing else HELP
+    return text, "Check the name, and whether this is the right store" if is_missing else ""
 
 
 def _show(code: str, what: str, advice: str, *, as_json: bool) -> None:

@@ -126,6 +126,7 @@ ELSEWHERE = {
     "play": "run DIR",
     "ps": "runs, or tasks",
     "reinstall": "reload RUN",
+    "rerun": "trigger RUN POINT/NAME, or run DIR --new to run everything again",
     "restart": "run RUN",
     "retry": "trigger RUN POINT/NAME",
     "rm": "runs --delete RUN",
@@ -279,7 +280,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         from tidewheel.cli.error_output import tell_usage
 
-        return tell_usage(error, as_json=_wants_json(arguments))
+        return tell_usage(error, _help_for(arguments), as_json=_wants_json(arguments))
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
@@ -290,7 +291,13 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         from tidewheel.cli.error_output import tell
 
-        return tell(error, as_json=_wants_json(arguments))
+        return tell(error, _help_for(arguments), as_json=_wants_json(arguments))
+
+
+def _help_for(arguments: Sequence[str]) -> str:
+    """Returns where the help about a command line is: that of its command, if it names one."""
+    named = [one for one in arguments[:1] if one in commands()]
+    return " ".join(["See: tidewheel", *named, "--help"])
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

@@ -297,7 +297,7 @@ async def awaited_answer(
     except TimeoutError:
         raise NoAnswer(
             f"the scheduler of {run.name} did not answer {verb} within {seconds_max:g} s; "
-            f"the command waits for it: tidewheel show {run.name} --history"
+            f"the command waits for it: tidewheel show {shlex.quote(run.name)} --history"
         ) from None
     finally:
         stop_listening()

@@ -80,7 +80,9 @@ def end_and_words(failure: Failure) -> tuple[str, str]:
     for known, told in _HEADS.items():
         if head.startswith(known):
             return told + _told(head.removeprefix(known)), _told(said)
-    return "" if failure.exit_status is None else f"exit {failure.exit_status}", _told(error)
+    status = failure.exit_status
+    # A signal is no exit status, and the error says why it was sent.
+    return "" if status is None or (status < 0 and error) else f"exit {status}", _told(error)
 
 
 def _told(text: str) -> str:

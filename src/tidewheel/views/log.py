@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
+from shlex import quote
 from typing import BinaryIO
 
 from tidewheel.api.run_details import LogDocument
@@ -146,7 +147,7 @@ async def log_view(asked: AskedView) -> LogDocument:
     place, never = LogPlace(None, None, None, str(run_log(home, run))), ""
     if text:
         place = await _job_place(asked, text)
-        never = f"if the job never began, see why: tidewheel show {run} {place.id}"
+        never = f"if the job never began, see why: tidewheel show {quote(run)} {place.id}"
     path = Path(place.path)
     files = found_files(path.parent)
     content, cut = "", False
@@ -184,11 +185,11 @@ async def _job_place(asked: AskedView, text: str) -> LogPlace:
         if (nested := await nested_run(asked.store, snapshot, snapshot.shown(key))) is not None:
             raise Refused(
                 f"{task} is the run {nested.name}, and has no job; "
-                f"its log: tidewheel log {nested.name}"
+                f"its log: tidewheel log {quote(nested.name)}"
             )
         raise Refused(
             f"{task} has not been submitted, so it has no log; "
-            f"see why: tidewheel why {view.name} {task}"
+            f"see why: tidewheel why {quote(view.name)} {task}"
         )
     # A submission that no worker has taken yet has written nothing.
     latest = max([n for n, one in found.items() if one.attempt] or found)

@@ -7,6 +7,7 @@ somebody speaks for a job that cannot.
 from __future__ import annotations
 
 import os
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -168,7 +169,7 @@ def _speak_for_another(
 
         if not target.rest:
             raise click.UsageError(
-                f"name the task: tidewheel message {target.run} POINT/NAME TEXT"
+                f"name the task: tidewheel message {quote(target.run)} POINT/NAME TEXT"
             )
         texts = target.rest[1:]
         return Message(id=target.rest[0], texts=texts, output=output or "", values=values)

@@ -12,6 +12,7 @@ import click
 from tidewheel.cli.output import json_line, note, plural, safe, say, say_found
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
 from tidewheel.cli.session import Session, option, session_command
+from tidewheel.core.graph.findings import nearest
 from tidewheel.core.queue.access import RUN_QUEUE
 from tidewheel.core.queue.limits import EACH_KEY, Limit
 from tidewheel.core.queue.status import Status
@@ -109,7 +110,7 @@ async def _queues(
     if name is None:
         return await client.queues()
     before = await client.queue(name)
-    unused = given and name not in {one.queue for one in await client.queues()}
+    known = [view.queue for view in await client.queues()] if given else [name]
     paused = given.pop("paused", None)
     counts, rates = given.pop("limit", ()), given.pop("rate", ())
     is_empty = given.pop("no_limits", False)
@@ -121,9 +122,17 @@ async def _queues(
         await client.configure_queue(name, **given)
     if paused is not None:
         await (client.pause_queue if paused else client.resume_queue)(name)
-    if unused:
-        note(f"no task was in the queue {safe(name)} lately; this applies to tasks to come")
+    _tell_if_unused(name, known)
     return [await client.queue(name)]
+
+
+def _tell_if_unused(name: str, known: Sequence[str]) -> None:
+    """Tells the user if no task was in the queue to be changed: its name may be misspelt."""
+    if name in known:
+        return
+    like = nearest(name, known)
+    hint = "" if like is None else f"; did you mean {safe(like)}?"
+    note(f"no task was in the queue {safe(name)} lately; this applies to tasks to come{hint}")
 
 
 def _merged_limits(

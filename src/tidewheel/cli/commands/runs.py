@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, safe_lines, say
-from tidewheel.cli.runs.access import Document, Target, look, this_job, with_runs
+from tidewheel.cli.runs.access import (
+    Document,
+    Target,
+    look,
+    tell_of_unread,
+    this_job,
+    with_runs,
+)
 from tidewheel.cli.session import (
     Session,
     Words,
@@ -20,7 +29,7 @@ from tidewheel.cli.session import (
     option,
     session_command,
 )
-from tidewheel.errors import Refused, Unavailable
+from tidewheel.errors import NotFound, Refused, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,12 +116,12 @@ async def _what_goes(session: Session, runs: Runs, unwanted: Words) -> dict[str,
     for name in unwanted:
         view = await runs.find(name)
         if view.name != name:
-            meant = f"if you mean {view.name}: tidewheel runs --delete {view.name}"
+            meant = f"if you mean {view.name}: tidewheel runs --delete {quote(view.name)}"
             raise Refused(f"{name!r} is not the whole name of a run; {meant}")
         shown: Any = await runs.show(name)
         if shown["run"]["driven"]:
             raise Refused(
-                f"a scheduler still drives {name}; stop it first: tidewheel stop {name}"
+                f"a scheduler still drives {name}; stop it first: tidewheel stop {quote(name)}"
             )
         tasks = plural(sum(shown["counts"].values()), "task")
         going[name] = f"{safe(name)}: {tasks}, {_files_text(session, name)}"
@@ -179,8 +188,19 @@ def show_command(session: Session, words: Words, *, part: str | None) -> int:
     from tidewheel.cli.pages import run, task
 
     page = look(session, part or "show", words, asked)
-    of_run = run.say_history if part else run.say_run
-    return session.answer(page, task.say_tasks if "tasks" in page else of_run)
+    if "tasks" in page:
+        return session.answer(page, task.say_tasks)
+    status = session.answer(page, run.say_history if part else run.say_run)
+    if part is None:
+        _tell_if_unread(session, page)
+    return status
+
+
+def _tell_if_unread(session: Session, shown: Document) -> None:
+    """Tells the user of changes that a run does not have if something in it needs action."""
+    facts: Any = shown["run"]
+    if shown["causes"]:
+        tell_of_unread(session, facts["name"])
 
 
 def _part_arguments(part: str | None, target: Target) -> Document:
@@ -204,7 +224,7 @@ def _two_versions(target: Target) -> Document:
         return {}
     if len(target.rest) != len(VERSIONS) or not all(map(str.isdecimal, target.rest)):
         raise click.UsageError(
-            f"--diff takes two versions: tidewheel show {target.run} --diff 1 2"
+            f"--diff takes two versions: tidewheel show {quote(target.run)} --diff 1 2"
         )
     return dict(zip(VERSIONS, map(int, target.rest), strict=True))
 
@@ -221,6 +241,7 @@ def why_command(session: Session, words: Words) -> int:
     Without an id: what keeps the whole run from continuing, or what has failed in it.
     """
     from tidewheel.cli.pages import run
+    from tidewheel.cli.pages.format import documents
 
     def arguments(target: Target) -> Document:
         if not target.rest:
@@ -228,10 +249,35 @@ def why_command(session: Session, words: Words) -> int:
         return {"ids": list(target.rest)}
 
     try:
-        return session.answer(look(session, "why", words, arguments), run.say_why)
+        tasks = look(session, "why", words, arguments)
+    except NotFound as missing:
+        if this_job(session) is None:
+            _refuse_task_of_queue(session, words[0])
+        raise missing
     except _WholeRun:
         page = look(session, "show", words, lambda _: {})
-        return session.answer(page, run.say_why_run)
+        status = session.answer(page, run.say_why_run)
+        _tell_if_unread(session, page)
+        return status
+    status = session.answer(tasks, run.say_why)
+    stuck = [
+        str(task["run"])
+        for task in documents(tasks, "tasks")
+        if any(reason["needs_action"] for reason in documents(task, "reasons"))
+    ]
+    if stuck:
+        tell_of_unread(session, stuck[0])
+    return status
+
+
+def _refuse_task_of_queue(session: Session, word: str) -> None:
+    """Raises Refused if a word, which names no run, is the id of a task of the queue."""
+    with suppress(NotFound):
+        task = session.ask(lambda client: client.get(word))
+        raise Refused(
+            f"{word!r} is a task of the queue, not a run; see why it does not run: "
+            f"tidewheel task {task.id}"
+        )
 
 
 @session_command(

@@ -46,9 +46,9 @@ _trusting = option(
 @option("--name TEXT", "A name for this worker. [default: host:pid]")
 @option(
     "--run-as FILE",
-    "Start each job as the user that this map names for its run or queue (docs/server.md). "
-    "Root must start such a worker; the worker then becomes the user that the map names for "
-    "the worker itself.",
+    "Start each job as the user that this map names for its run or queue (see the manual, The "
+    "server). Root must start such a worker; the worker then becomes the user that the map "
+    "names for the worker itself.",
     type=FILE,
 )
 @option(
@@ -234,7 +234,8 @@ Examples:
 @option("--no-monitor", "Do not watch leases in this process.")
 @_waiting
 def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
-    """Answer requests over HTTP: tasks, queues, workers, runs, events; see docs/server.md.
+    """Answer requests over HTTP: tasks, queues, workers, runs, events; see the manual, The
+    server.
 
     By default it listens on this machine only. If there is no token yet, it then makes one for
     an admin and writes it to the file `token` in the state directory. To listen on other

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -24,6 +25,7 @@ from tidewheel.cli.runs.access import (
     find_target,
     give,
     look,
+    tell_of_unread,
     this_job,
     with_runs,
 )
@@ -124,8 +126,8 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
         if not target.rest and TABLE[name].replaces_ids not in given:
             raise click.UsageError(
                 f"say which tasks of {target.run}: "
-                f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'; for a stage: "
-                "NAME"
+                f"tidewheel {name} {quote(target.run)} POINT/NAME, or '*/NAME:failed'; for a "
+                "stage: NAME"
             )
         return kind(ids=target.rest, **given)  # type: ignore[call-arg, arg-type]
     if target.rest and name == "stop":
@@ -177,7 +179,10 @@ def give_verb(
         if name == Stop.verb:
             return _after_stop(status)
         return _after_trigger(session, made, status) if name == "trigger" else status
-    return say_given(session, made)
+    status = say_given(session, made)
+    if name == "trigger":
+        tell_of_unread(session, made.run)
+    return status
 
 
 def _after_stop(status: int) -> int:
@@ -206,7 +211,7 @@ def _after_trigger(session: Session, made: Given, status: int) -> int:
 
     again = with_runs(session, failed) if status == ExitCode.DONE else []
     for one in again:
-        how = f"tidewheel log {made.run} {one} --err"
+        how = f"tidewheel log {quote(made.run)} {one} --err"
         note(f"{safe(one)} was triggered and has failed again; read its log: {safe(how)}")
     if not again or not isinstance(status, FinalStatus):
         return ExitCode.FAILED if again else status
@@ -338,7 +343,9 @@ def ext_trigger_command(session: Session, words: Words) -> int:
 
     def asked(target: Target) -> ExtTrigger:
         if not 0 < len(target.rest) <= WORDS_MAX:
-            raise click.UsageError(f'write: tidewheel ext-trigger {target.run} "MESSAGE" ID')
+            raise click.UsageError(
+                f'write: tidewheel ext-trigger {quote(target.run)} "MESSAGE" ID'
+            )
         message, *number = target.rest
         return ExtTrigger(message=message, trigger_id="".join(number))
 
@@ -417,7 +424,7 @@ async def _save_new(
     if not text or not path.exists():  # Path("") would be wherever this is typed
         raise Refused(
             f"there is no file or folder {text!r} with the definition of {view.name}; say "
-            f"where it is: tidewheel reload {view.name} DIR"
+            f"where it is: tidewheel reload {quote(view.name)} DIR"
         )
     known = json.loads((await runs.definition(view.name)).variables)
     kind = Definition(path, as_json).kind

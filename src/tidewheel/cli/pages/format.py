@@ -215,7 +215,7 @@ def left_running(run: str, pool: TaskPool | None, status: str) -> Iterator[str]:
     runs, what = ("runs and is", "it") if len(names) == 1 else ("run and are", "them")
     yield f"{which} still {runs} found again when the run is resumed"
     if status == "stopped":
-        yield f"to end {what} instead: tidewheel stop {run} --kill --run"
+        yield f"to end {what} instead: tidewheel stop {quote(run)} --kill --run"
 
 
 # ---- how the tasks of a run have ended ----
@@ -284,6 +284,8 @@ def _effect(words: Sequence[str]) -> str:
     effect = _EFFECTS.get(verb, "")
     if verb == "set":
         effect = next((_EFFECTS_OF_SET[one] for one in words if one in _EFFECTS_OF_SET), effect)
+    if "--reflow" in words:
+        effect = "run it again, and then everything after it"
     if any("*" in one for one in words):
         effect = re.sub(r"\bit\b", "them", effect.replace("its job", "their jobs"))
     return effect

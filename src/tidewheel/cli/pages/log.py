@@ -9,6 +9,7 @@ import stat
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -231,7 +232,7 @@ def _refuse_submission(task: Task) -> None:
 
 def refuse_without_task(run: str, *names: str) -> None:
     """Raises a usage error for an option that chooses a log of a job that is not named."""
-    told = f"is about the log of one job; name its task: tidewheel log {run} POINT/NAME"
+    told = f"is about the log of one job; name its task: tidewheel log {quote(run)} POINT/NAME"
     refuse_said(names, told)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING, cast
 
 from tidewheel.cli.output import (
@@ -79,7 +80,7 @@ def _list_reason(run: Document) -> str:
     if run["offered"] and not run["driven"]:
         return _who_takes_it(run)
     if run["status"] in GOES_ON and not run["driven"]:
-        return f"its scheduler is gone; resume it: tidewheel run {run['name']}"
+        return f"its scheduler is gone; resume it: tidewheel run {quote(str(run['name']))}"
     return _reason(run)
 
 
@@ -103,7 +104,7 @@ def _who_takes_it(run: Document) -> str:
         said = (
             kept_text(cast("int", run.get("kept", 0))) or "it resumes when a scheduler takes it"
         )
-        return f"{said}; resume it: tidewheel run {run['name']}"
+        return f"{said}; resume it: tidewheel run {quote(str(run['name']))}"
     return NO_SCHEDULER
 
 
@@ -196,7 +197,7 @@ def _say_who_drives(run: Document, page: Document) -> None:
         fact("scheduler", _who_takes_it(run))
     elif run["status"] != "completed" and not str(run["reason"]).startswith(ABORTED_BY):
         option = " --stall-timeout 1h" if run["status"] == "stalled" else ""
-        fact("scheduler", f"none; resume it: tidewheel run {run['name']}{option}")
+        fact("scheduler", f"none; resume it: tidewheel run {quote(str(run['name']))}{option}")
     if stall := cast("Document | None", page["stall"]):
         fact("stalled", stall_line(stall))
 
@@ -453,7 +454,7 @@ def _became_of_task(verb: str, flows: object, runs: bool) -> str:
 
 def _became_of_run(given: Given) -> str:
     """Returns what became of the run, with the bound that was asked for, if there was one."""
-    did = TABLE[given.verb].of_run.format(run=given.run)
+    did = TABLE[given.verb].of_run.format(run=quote(given.run))
     command = given.command
     if given.answer.get("changed") is False:
         is_reload = isinstance(command, Reload)

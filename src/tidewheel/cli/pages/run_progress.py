@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -246,7 +247,7 @@ class RunPage:
             self._stall_option = "" if waits else " --stall-timeout 1h"
             self.on_stall(engine, status)
         elif status == "paused":
-            self.line(f"paused; resume it: tidewheel resume {self._run.name}")
+            self.line(f"paused; resume it: tidewheel resume {quote(self._run.name)}")
 
     def on_stall(self, engine: RunEngine, status: str) -> None:
         self.tell_stall(status, stall_text(engine) if status == "stalled" else "")
@@ -310,25 +311,25 @@ class RunPage:
             what = "stage could begin" if self._is_of_stages else "task was ready at any point"
             self._note(f"no {what}; tidewheel graph shows what waits for what")
         elif end.status == "completed" and not (self._is_new or self._ends or self._has_obeyed):
-            how = f"a task again: tidewheel trigger {name} POINT/NAME --run; "
+            how = f"a task again: tidewheel trigger {quote(name)} POINT/NAME --run; "
             how += "run more cycles: --fcp POINT"
             if self._is_of_stages:
-                how = f"a stage again: tidewheel trigger {name} STAGE --run"
+                how = f"a stage again: tidewheel trigger {quote(name)} STAGE --run"
             self._note(f"it was already complete; run {how}; start the next run: --new")
         elif end.status == "stalled":
             for cause in self._causes:
                 self._note(f"  {cause}")
-            how = f"tidewheel run {name}{self._stall_option}"
+            how = f"tidewheel run {quote(name)}{self._stall_option}"
             self._note(f"resume the run ({how}), then fix the causes from another terminal")
         elif end.status in ("error", "lost") or end.was_aborted:
             self._note(end.reason)
         if end.status in ("stopped", "left"):
-            self._note(f"resume it: tidewheel run {name}")
+            self._note(f"resume it: tidewheel run {quote(name)}")
         elif end.status == "error":
-            self._note(f"when that is fixed, resume it: tidewheel run {name}")
+            self._note(f"when that is fixed, resume it: tidewheel run {quote(name)}")
 
     def recalls(self, shown: Mapping[str, object]) -> None:
-        """Takes from a view of a stalled run why it is stalled: its jobs ended before it was
+        """Takes from a view of a run why it does not go on: its jobs ended before it was
         resumed, so this page has not seen how."""
         from tidewheel.cli.pages.format import cause_lines
 

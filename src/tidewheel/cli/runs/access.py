@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
+from tidewheel.cli.output import note
 from tidewheel.cli.session import Session
-from tidewheel.errors import NotFound, Refused
+from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.lazy_dataclasses import NamedTuple
 
 if TYPE_CHECKING:
@@ -115,6 +118,29 @@ def give(
 def with_runs(session: Session, ask: Callable[[Runs], Awaitable[Result]]) -> Result:
     """Opens the store, asks something about its runs, and returns the answer."""
     return session.ask(lambda client: ask(client.runs))
+
+
+def tell_of_unread(session: Session, name: str) -> None:
+    """Tells the user if the folder of a run has changes that the run does not have: its jobs
+    would fail again as they did."""
+    if session.as_json or this_job(session) is not None:
+        return
+    from tidewheel.cli.runs.remote import folder_here
+    from tidewheel.services.definition_sync import differs_from_folder
+
+    async def told(runs: Runs) -> None:
+        run = await runs.find(name)
+        folder = folder_here(run.folder)
+        if not folder or not Path(folder).exists():
+            return
+        if differs_from_folder(await runs.definition(run.name), Path(folder)):
+            note(
+                f"{folder} has changed since {run.name} read it, and its jobs start without "
+                f"the changes; apply them: tidewheel reload {quote(run.name)}"
+            )
+
+    with suppress(Refused, Unavailable):  # what was asked is answered
+        with_runs(session, told)
 
 
 def _call(job: OwnJob, request: Document) -> Document:

@@ -7,6 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from shlex import quote
 from typing import Any
 
 import click
@@ -126,7 +127,7 @@ async def _run(
         if not chosen.is_new:
             settings = replace(settings, given=wanted.given)
         page = page_for(run, is_new=chosen.is_new, as_json=as_json, stream=sys.stdout)
-        if run.status == RunStatus.STALLED:
+        if run.status in (RunStatus.STALLED, RunStatus.STOPPED):
             page.recalls(await run_door(store, home).look("show", {"run": run.name}))
         untaken = UntakenWaits(run_door(store, home), run.name, is_here=True)
 
@@ -248,7 +249,7 @@ async def _chosen(
         newest = newest_of(runs, wanted.folder)
         is_same = newest is not None and is_same_request(newest, request)
         if newest is not None and is_same and is_driven(newest, now, is_process_alive):
-            raise under_way(newest, f"look at it: tidewheel show {newest.name}")
+            raise under_way(newest, f"look at it: tidewheel show {quote(newest.name)}")
         further = bool(wanted.options.final)
         found = run_to_carry_on(
             runs, wanted.folder, now, is_process_alive, goes_further=further, request=request
@@ -278,5 +279,5 @@ def _is_owed(run: RunView, definition: StoredDefinition, words: str, now: Instan
     if not owed.to(words):
         return False
     if (teller := owed.teller(now)) is not None:
-        raise under_way(run, f"look at it: tidewheel show {run.name}", teller)
+        raise under_way(run, f"look at it: tidewheel show {quote(run.name)}", teller)
     return is_still_asked(run, definition.digest)

@@ -187,7 +187,7 @@ async def _earlier(
         return None
     owed = Owed.from_server(home_directory(), how.server, newest)
     is_ours = owed.to(wanted.words)
-    follow = reached(f"follow it: tidewheel run {newest.name}", newest.name, how.option)
+    follow = reached(f"follow it: tidewheel run {quote(newest.name)}", newest.name, how.option)
     if is_ours and (teller := owed.teller()) is not None:
         raise under_way(newest, follow, teller)
     if newest.is_driven(NOW) and is_same_request(newest, origin.request):
@@ -220,7 +220,7 @@ async def _offer(
             state = "waits for a scheduler already" if is_asked_for else "already runs"
             text = (
                 f"{run.name} {state}; leave out the options to follow it, or stop it first: "
-                f"tidewheel stop {run.name}"
+                f"tidewheel stop {quote(run.name)}"
             )
             raise Refused(reached(text, run.name, how.option))
         return
@@ -233,7 +233,7 @@ def _say_begun(run: RunView, how: Following, *, is_new: bool) -> None:
     else:
         verb, name = "starts" if is_new else "resumes", safe(run.name)
         print_line(f"{name} {verb} at {how.server}")
-        text = f"follow it: tidewheel run {name}; stop it: tidewheel stop {name}"
+        text = f"follow it: tidewheel run {quote(name)}; stop it: tidewheel stop {quote(name)}"
         note(reached(text, name, how.option))
 
 
@@ -323,10 +323,9 @@ class FarPage(RunPage):
         self.line(f"{self._run.name} {verb} at {how.server}; Ctrl-C leaves it running")
 
     def leaves(self) -> None:
-        self.line(
-            f"{self._run.name} continues; follow it again: tidewheel run {self._run.name}"
-        )
-        self._note(f"stop it: tidewheel stop {self._run.name}")
+        name = quote(self._run.name)
+        self.line(f"{self._run.name} continues; follow it again: tidewheel run {name}")
+        self._note(f"stop it: tidewheel stop {name}")
 
     def log(self, text: str) -> None:
         """Prints the lines of the log that matter; `tidewheel log` prints all."""

@@ -433,8 +433,8 @@ def tell_of_changed_folder(
     if folder and differs_from_folder(definition, Path(folder)):
         text = (
             f"{folder} has changed. {run.name} continues with the old definition; to apply "
-            f"the changes once it runs: tidewheel reload {run.name}; to start another run: "
-            f"tidewheel run {quote(folder)} --new"
+            f"the changes once it runs: tidewheel reload {quote(run.name)}; to start another "
+            f"run: tidewheel run {quote(folder)} --new"
         )
         note(reached(text, run.name, option))
 
@@ -444,6 +444,6 @@ def tell_of_change(run: RunView, digest: str, when: str = "", option: str = "") 
     if not is_same_content(run.definition, digest):
         text = (
             f"the definition has changed. {run.name} continues with the old one; to apply the "
-            f"changes{when}: tidewheel reload {run.name}"
+            f"changes{when}: tidewheel reload {quote(run.name)}"
         )
         note(reached(text, run.name, option))

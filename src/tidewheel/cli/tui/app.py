@@ -405,7 +405,7 @@ async def question_pane(runs: Runs, run: str, question: Question) -> Pane:
         except Refused as refused:
             what, advice = what_and_advice(refused)
             lines += [line("the command would be refused:", BOLD), line(safe(what))]
-            lines.append(line(safe(advice), DIM))
+            lines += [line(safe(advice), DIM)] if advice else []
     return Pane(
         kind=panes.QUESTION, subject=f"{question.verb} in {safe(run)}", lines=tuple(lines)
     )

@@ -204,6 +204,9 @@ def _refuse_unknown_names(pool: TaskPool, written: WrittenId) -> None:
         if written.point in nodes or written.point in families:
             name = written.point
             raise Refused(f"{name} names no point; write POINT/{name}, or '*/{name}'")
+        if like := nearest(written.point, [*nodes, *families]):
+            seen = f"{written.point!r} is neither a point nor a task of this run"
+            raise Refused(f"{seen}; did you mean POINT/{like}?")
         read_point(pool.plan.graph.cycling, written.point)
     if not written.has_plain_name or written.name in nodes or written.name in families:
         return

@@ -255,7 +255,8 @@ def _fraction(text: str, digits: str, unit_seconds: int) -> int:
 # Reads intervals, and points with intervals behind them such as T00+P1D-PT6H.
 
 INTERVALS_IN_A_ROW_MAX = 8
-INTEGER_INTERVALS_ACCEPTED = "write P and a whole number, such as P1 or -P2"
+FOR_DATES = 'for dates set cycling mode = gregorian (Python: cycling="gregorian")'
+INTEGER_INTERVALS_ACCEPTED = f"write P and a whole number, such as P1 or -P2; {FOR_DATES}"
 INTERVALS_ACCEPTED = "write ISO 8601 such as P1D, PT6H, P1Y2M, P1W or P1DT12H30M"
 
 _NUMBER = r"\d{1,15}"
@@ -331,6 +332,8 @@ RECURRENCES_ACCEPTED = (
     "R[n]/interval/end or R[n]/start/end, where a start or end may be ^ or $"
 )
 
+# Neither daily, @daily nor a line of cron is mistaken for a date-time.
+_OF_OTHERS = pattern(r"@?[A-Za-z]{4,}|@.*|.*\*.*")
 _REPETITIONS = pattern(r"R(\d{0,15})", re.ASCII)
 
 
@@ -432,7 +435,8 @@ def read_form(text: str) -> Form:
         parts.pop()
     kinds = "".join("P" if part[:1] == "P" else "T" if part else "-" for part in parts)
     form = _FORMS.get(("R" if repeats else "") + kinds)
-    if form is None or any(part.startswith("R") for part in parts):
+    is_foreign = _OF_OTHERS.fullmatch(text) is not None
+    if form is None or is_foreign or any(part.startswith("R") for part in parts):
         raise BadCycling(f"{text!r} is not a valid recurrence", RECURRENCES_ACCEPTED)
     if repetitions == 0:
         raise BadCycling(f"{text!r} has no cycle point", "write R1 for one cycle point")

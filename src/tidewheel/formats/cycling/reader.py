@@ -31,6 +31,7 @@ from tidewheel.core.cycling.offset import (
 from tidewheel.core.cycling.sequence import WALKED_STEPS_MAX, Reckoning, Sequence, steps_back
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.formats.cycling.iso8601 import (
+    FOR_DATES,
     POINTS_ACCEPTED,
     DateTimeText,
     Form,
@@ -458,7 +459,10 @@ class CyclingReader:
     def initial_point(self, text: str, now: float) -> Point:
         """Reads an initial point; now, next(…), previous(…), -P1D, T00 start from the clock."""
         if self.calendar is Calendar.INTEGER:
-            return self.point(text)
+            try:
+                return self.point(text)
+            except BadCycling as bad:
+                raise BadCycling(bad.message, f"{bad.hint}; {FOR_DATES}") from None
         here = now_in(self.calendar, now)
         stripped = "".join(text.split())
         if stripped == NOW:

@@ -10,11 +10,18 @@ import sys
 import traceback
 from pathlib import Path
 
+from tidewheel.formats.python_api.function_jobs import is_success
 from tidewheel.formats.python_api.workflow import Workflow, workflows_in
 
 
 def main(home: str, task: str) -> None:
-    for workflow in workflows_in(home):
+    try:
+        found = workflows_in(home)
+    except SystemExit as end:
+        if is_success(end):
+            sys.exit(f"{home} called sys.exit() while it was imported: {task!r} did nothing")
+        raise
+    for workflow in found:
         if workflow.function(task) is not None:
             _run(workflow, task)
             return

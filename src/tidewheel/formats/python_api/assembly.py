@@ -31,7 +31,7 @@ from tidewheel.formats.flow_cylc.graph_text import (
 )
 from tidewheel.formats.flow_cylc.node_checks import check_tasks
 from tidewheel.formats.flow_cylc.runtime import Inheritance
-from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed
+from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed, SchedulingSettings
 from tidewheel.formats.flow_cylc.task_values import read_inputs, read_mapped
 from tidewheel.formats.flow_cylc.values import ListSource
 from tidewheel.formats.flow_cylc.workflow import (
@@ -84,6 +84,24 @@ def is_once(settings: FlowSettings, recurrences: Collection[str]) -> bool:
     """Says whether a workflow says nothing of points and runs once: it ends at its only one."""
     texts = settings.scheduling
     return not (texts.initial_point or texts.final_point) and set(recurrences) <= {RUN_ONCE}
+
+
+def _check_calls(ledger: StatementLog, texts: SchedulingSettings, findings: Findings) -> None:
+    """Reports a workflow that has a final point and never gets there: its calls run once."""
+    final, is_repeated = texts.final_point.text, set(ledger.sections) > {RUN_ONCE}
+    if (
+        ledger.called_outside
+        and final not in ("", texts.initial_point.text)
+        and not is_repeated
+    ):
+        findings.error(
+            "call-outside-cycle",
+            f"the call is outside of a cycle, so its task runs once, and never at the other "
+            f"points up to final={final!r}",
+            'write it under \'with flow.cycle("P1"):\', or "P1D" for dates; if it is meant to '
+            "run once, leave out final=",
+            ledger.called_outside,
+        )
 
 
 # The statements of a workflow become the sections of a definition, as graph text does.
@@ -318,6 +336,7 @@ def assemble(
     """Returns the definition as far as it is understood; None if it has no usable points."""
     resolver = Resolver(declared, ledger, findings)
     nodes = resolver.tasks()
+    _check_calls(ledger, settings.scheduling, findings)
     read = read_points(settings, ledger.sections, options, findings)
     if read is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from tidewheel.formats.python_api.settings import Values, merged, read_settings
 from tidewheel.formats.python_api.terms import (
     BadStatement,
     Mention,
+    Named,
     StatementLog,
     TermLeaf,
     written_at,
@@ -99,20 +101,6 @@ class Outputs(Output):
         `plot(model().value("path"))` gets "x.nc" if model returns {"path": "x.nc"}.
         """
         return TaskValue(self.ledger, self.mention, name)
-
-
-class Named(TermLeaf):
-    """Names a whole task or family at the statement's point."""
-
-    __slots__ = ()
-
-    @property
-    def name(self) -> str:
-        return self.mention.name
-
-    def __invert__(self) -> TermLeaf:
-        """Returns a term that removes the tasks if it stands on the right of an arrow."""
-        return TermLeaf(self.ledger, replace(self.mention, suicide=True))
 
 
 class Task(Outputs, Named):
@@ -271,10 +259,19 @@ class Xtrigger(TermLeaf):
         super().__init__(ledger, Mention(label, kind=GraphTokenKind.XTRIGGER))
 
 
+_WORD = re.compile("[a-z_][a-z0-9_]*")
+
+
 def _at(node: Named, offset: object) -> Mention:
     """Returns the mention of a node at an offset. The offset's text is read when all of the
     workflow is known."""
     if isinstance(offset, str):
+        if _WORD.fullmatch(offset) and isinstance(node, Task):
+            seen = (
+                f"{node}[{offset!r}] would be {node} at another point, and {offset!r} is none"
+            )
+            hint = f'for a value that {node} returns write .value("{offset}") after its call'
+            raise BadStatement(seen, hint)
         return replace(node.mention, offset="".join(offset.split()))
     if not isinstance(offset, int) or isinstance(offset, bool):
         hint = f'write {node}[-1], {node}["-P1D"], {node}["^"] or {node}["2"]'

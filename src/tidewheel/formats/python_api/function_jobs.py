@@ -49,7 +49,6 @@ def run_job(ledger: StatementLog, task: str) -> None:
             ledger, task, name
         ):
             raise TypeError(f"the argument {name} is missing: {value} returned no such value")
-    answer = call(function, arguments)
     mentions = {
         value.mention.name
         for others in ledger.arguments.values()
@@ -57,7 +56,22 @@ def run_job(ledger: StatementLog, task: str) -> None:
         if isinstance(value, TermLeaf)
     }
     mentions |= {one.source for one in ledger.lists.values()}
-    _hand_on(function, answer, is_taken=task in mentions)
+    is_taken = task in mentions
+    try:
+        answer = call(function, arguments)
+    except SystemExit as end:
+        if is_taken and is_success(end):
+            raise TypeError(
+                f"the function {function.__name__} ended with sys.exit() instead of returning "
+                "the value that other tasks take"
+            ) from None
+        raise
+    _hand_on(function, answer, is_taken=is_taken)
+
+
+def is_success(end: SystemExit) -> bool:
+    """Says whether Python would end with status 0."""
+    return end.code is None or end.code == 0
 
 
 def _inputs() -> dict[str, object]:

@@ -31,11 +31,13 @@ from tidewheel.formats.python_api.terms import (
     MappedCall,
     MappedList,
     Mention,
+    Named,
     Statement,
     StatementLog,
     TaskFunction,
     Term,
     TermLeaf,
+    written_at,
 )
 
 if TYPE_CHECKING:
@@ -145,6 +147,7 @@ def _place(task: Task, parents: list[TermLeaf]) -> None:
     ledger = task.ledger
     opened = ledger.current is None
     if opened:
+        ledger.called_outside = ledger.called_outside or written_at()
         ledger.open(RUN_ONCE)
     try:
         for parent in parents:
@@ -353,7 +356,15 @@ def _checked(task: Task, name: str, value: object) -> TermLeaf:
     if not is_task or said.output not in (None, SUCCEEDED) or said.reach == "any":
         seen = f"{task}({name}={value}): {value} has no value"
         raise BadStatement(seen, "give a task, or a task at another point: model[-1]")
+    if _is_indexed_by_0(value):
+        seen = f"{task}({name}={value}[0]): [0] is this cycle point, not an element of a list"
+        raise BadStatement(seen, f"give {value}, and take the element in the function {task}")
     return value
+
+
+def _is_indexed_by_0(value: TermLeaf) -> bool:
+    is_plain = value.mention == Mention(value.mention.name)
+    return is_plain and not isinstance(value, Named | TaskValue)
 
 
 def read_arguments(

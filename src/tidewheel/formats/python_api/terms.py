@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -103,6 +103,7 @@ class StatementLog:
     findings: Findings = field(default_factory=Findings)
     sections: dict[str, StatementSection] = field(default_factory=dict)
     current: StatementSection | None = None
+    called_outside: Position | None = None  # the first call that is in no cycle: it runs once
     functions: dict[str, TaskFunction] = field(default_factory=dict)  # by task
     # By task and parameter: a task whose value it takes, or a constant.
     arguments: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -251,6 +252,20 @@ class TermLeaf(Term):
 
     def __str__(self) -> str:
         return str(self.mention)
+
+
+class Named(TermLeaf):
+    """Names a whole task or family at the statement's point."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        return self.mention.name
+
+    def __invert__(self) -> TermLeaf:
+        """Returns a term that removes the tasks if it stands on the right of an arrow."""
+        return TermLeaf(self.ledger, replace(self.mention, suicide=True))
 
 
 class Joined(Term):

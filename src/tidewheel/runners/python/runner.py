@@ -113,8 +113,8 @@ class Handlers:
         (JSON, up to 64 KiB) becomes the task's values, for later tasks. If it raises an
         exception, the attempt has failed; the task is tried again while retries are left,
         unless the exception is Abort. What the function prints is in the task's log.
-        Raises BadSetting if the name is taken, not valid or missing, or if the function does
-        not take these two arguments.
+        Raises BadSetting if the name is taken, not valid or missing, or if the function cannot
+        be called with two arguments.
         """
         if not isinstance(name, str):  # @handlers.register, without a call
             return self._keep("", name)
@@ -125,10 +125,7 @@ class Handlers:
     def _keep(self, name: str, function: Function) -> Function:
         own = name or str(getattr(function, "__name__", ""))
         self._check(own)
-        if (fault := _call_fault(function)) is not None:
-            called = f"def {own}(spec, job)"
-            words = f"handler {own!r} cannot be called with spec and job ({fault})"
-            raise BadSetting("handler", own, fault=f"{words}; expected {called}")
+        _check_parameters(own, function)
         is_async = _is_async(function)
         self._by_name[own] = Handler(name=own, function=function, is_async=is_async)
         return function
@@ -150,17 +147,21 @@ class Handlers:
         return None if name is None else self._by_name.get(name)
 
 
-def _call_fault(function: Callable[..., object]) -> str | None:
-    """Says why a function cannot be called as handlers are; None if it can, or nobody knows."""
+def _check_parameters(name: str, function: Callable[..., object]) -> None:
+    """Raises BadSetting for a function that every attempt would call in vain."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some functions in C do not say
-        return None
+    except ValueError:  # some of those that are written in C do not tell
+        return
     try:
         signature.bind(None, None)
-    except TypeError as error:
-        return str(error)
-    return None
+    except TypeError:
+        raise BadSetting(
+            "handler",
+            name,
+            fault=f"the handler {name!r} has the parameters {signature}; it is called with a "
+            f"task's spec and a JobContext: def {name}(spec, job)",
+        ) from None
 
 
 def _is_async(function: Callable[..., object]) -> bool:

@@ -415,8 +415,8 @@ class Transport:
 
     def _unreachable(self, reason: str) -> StoreUnreachable:
         return StoreUnreachable(
-            f"the server {self.url} does not answer ({reason}); start it (tidewheel server), "
-            "or give the address of another: --server URL"
+            f"the server {self.url} does not answer ({reason}); start it (tidewheel up, or "
+            "tidewheel server), or give the address of another: --server URL"
         )
 
 

@@ -135,11 +135,11 @@ def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
     if wrong:
         report = findings.warning if allowed else findings.error
         _report_implicit(
-            workflow, [name for name in implicit if name in wrong], meant, idle, report
+            workflow, graph, [name for name in implicit if name in wrong], meant, idle, report
         )
     rest = [name for name in implicit if name not in wrong]
     if rest and not allowed:
-        _report_implicit(workflow, rest, meant, idle, findings.warning)
+        _report_implicit(workflow, graph, rest, meant, idle, findings.warning)
 
 
 def gives_something_to_do(node: NodeDef) -> bool:
@@ -151,6 +151,7 @@ def gives_something_to_do(node: NodeDef) -> bool:
 
 def _report_implicit(
     workflow: WorkflowDef,
+    graph: Graph,
     names: list[str],
     meant: Mapping[str, str],
     idle: Container[str],
@@ -170,7 +171,7 @@ def _report_implicit(
         IMPLICIT_TASKS,
         f"not defined under [runtime]: {some(told)}; {'it' if is_one else 'they'} would {ends}",
         f"correct the name, or define it: [runtime] [[{names[0]}]]; {otherwise}",
-        _place_of(workflow, names[0]),
+        _place_of(workflow, graph, names[0]),
     )
 
 
@@ -197,12 +198,24 @@ def check_unused(workflow: WorkflowDef, graph: Graph, findings: Findings) -> Non
         )
 
 
-def _place_of(workflow: WorkflowDef, name: str) -> Position:
+def _place_of(workflow: WorkflowDef, graph: Graph, name: str) -> Position:
     for section in workflow.sections:
         for placement in section.placements:
             if placement.node == name:
                 return placement.position
-    return NOWHERE
+    return mentions_of(graph).get(name, NOWHERE)  # it is only named with an offset
+
+
+def mentions_of(graph: Graph) -> dict[str, Position]:
+    """Returns where each task is first named in an arrow."""
+    places: dict[str, Position] = {}
+    for arrow in graph.arrows:
+        for leaf in leaves(arrow.condition):
+            if isinstance(leaf, Atom):
+                places.setdefault(leaf.node, arrow.position)
+        for target in arrow.targets:
+            places.setdefault(target, arrow.position)
+    return places
 
 
 def check_inputs(graph: Graph, findings: Findings) -> None:

@@ -17,7 +17,7 @@ from itertools import islice
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.cycling.sequence import Sequence
-from tidewheel.core.graph.checks.names import some
+from tidewheel.core.graph.checks.names import mentions_of, some
 from tidewheel.core.graph.definition import Atom, GraphSection, Group, WorkflowDef, leaves
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph, Link, Node
@@ -123,7 +123,7 @@ def _check_unplaced(workflow: WorkflowDef, graph: Graph, findings: Findings) -> 
         if arrow.suicide
         for name in arrow.targets
     }
-    mentions = _mentions(graph)
+    mentions = mentions_of(graph)
     for node in unplaced:
         if node.name in doomed and not node.links:
             findings.warning(
@@ -154,18 +154,6 @@ def _check_sequences(workflow: WorkflowDef, findings: Findings) -> None:
                 "its tasks will not run; check the recurrence and the two points",
                 section.position,
             )
-
-
-def _mentions(graph: Graph) -> dict[str, Position]:
-    """Returns where each task is first named in an arrow."""
-    places: dict[str, Position] = {}
-    for arrow in graph.arrows:
-        for leaf in leaves(arrow.condition):
-            if isinstance(leaf, Atom):
-                places.setdefault(leaf.node, arrow.position)
-        for target in arrow.targets:
-            places.setdefault(target, arrow.position)
-    return places
 
 
 def _report_missing(
