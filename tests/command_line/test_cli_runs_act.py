@@ -126,7 +126,7 @@ def test_answers_say_what_becomes_of_each_task(tidewheel):
         (["trigger", "1/prep"], "1/prep runs now alone (flow none)\n"),
         (
             ["remove", "3/post"],
-            "3/post is unchanged: it has not run, and still does when its needs are met\n",
+            "3/post is unchanged: it has not run, and will run when its needs are met\n",
         ),
         (["hold", "2/prep"], "2/prep is held\n"),
         (["release", "2/prep"], "2/prep is released\n"),

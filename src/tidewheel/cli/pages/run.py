@@ -377,8 +377,8 @@ def _in_how_long(page: Document) -> str:
 # ---- what a command did, as the scheduler answered it, or what it would do ----
 
 FORGOTTEN = (
-    "is not in the pool: it now counts as never run, and runs again when its prerequisites "
-    "are met"
+    "is not in the pool: it now counts as never run, and runs again if a task that it needs "
+    "runs again, or if you trigger it"
 )
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(
