@@ -385,7 +385,7 @@ def test_a_reload_to_a_place_that_nobody_described_changes_nothing(flow):
 )
 def test_a_broadcast_of_a_place_that_nobody_described_is_refused(flow, setting, names):
     run = flow(CHAIN)
-    words = r"= moon of .*b.* is not known: no job could run there; known are localhost"
+    words = r"= moon of .*b.* is not known: no job could run there; known platforms: localhost"
     for points in (("*",), ("1",)):
         with pytest.raises(Refused, match=words):
             run.gives(verbs.Broadcast(namespaces=names, points=points, settings=(setting,)))

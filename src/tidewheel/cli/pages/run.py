@@ -171,7 +171,7 @@ def _say_facts(run: Document, page: Document) -> None:
         fact("task", f"{task} of {run['parent']}")
     fact("folder", run["folder"])
     _say_who_drives(run, page)
-    fact("begun", moment(run, "created_at"))
+    fact("created", moment(run, "created_at"))
     fact("ended", moment(run, "ended_at"))
     if page.get("stages"):
         fact("stages", counts_text(page))
