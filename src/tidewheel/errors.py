@@ -202,7 +202,7 @@ class BadSetting(Refused, code="bad_setting", http_status=422):
 
 
 class BadValues(Refused, code="bad_values", http_status=422):
-    """The values that an attempt hands on are no JSON object, or too large."""
+    """The values that an attempt passes on are not a JSON object, or are too large."""
 
     def __init__(self, seen: str) -> None:
         self.seen = seen
@@ -221,11 +221,11 @@ class NoStore(Refused, code="no_store"):
 
 
 class Unavailable(TidewheelError, code="unavailable", http_status=503):
-    """The world did not answer; the same request may succeed later."""
+    """Something outside the program did not answer; the same request may succeed later."""
 
 
 class StoreBusy(Unavailable, code="store_busy"):
-    """The store is busy: a lock or connection was not to be had in time; try again."""
+    """The store is busy: no lock or connection was free in time; try again."""
 
 
 class StoreUnreachable(Unavailable, code="store_unreachable"):
@@ -306,7 +306,7 @@ class CorruptStore(StoreUnusable, code="corrupt_store"):
 
 
 class UnsafeStore(StoreUnusable, code="unsafe_store"):
-    """The database library or its settings would break a promise."""
+    """The database library or its settings could lose data that was acknowledged."""
 
 
 class AmbiguousRun(Refused, code="ambiguous"):
@@ -390,12 +390,12 @@ class Aborted(Refused, code="aborted"):
 
 
 class NotRunning(Refused, code="not_running"):
-    """Nobody drives this run, so nobody could obey a command; jobs of it may still run."""
+    """No scheduler drives this run, so none can carry out a command; its jobs may still run."""
 
     def __init__(self, name: str, status: str, jobs: Sequence[str] = ()) -> None:
         self.name, self.status = name, status
         run = quote(name)
-        do = f"resume it first: tidewheel run {run}"
+        do = f"{'start' if status == 'created' else 'resume'} it first: tidewheel run {run}"
         if jobs:
             which = f"{', '.join(jobs)} still {'runs' if len(jobs) == 1 else 'run'}"
             do = f"{which}; to end every job of the run: tidewheel stop {run} --kill --run"
@@ -412,7 +412,7 @@ class NotRunning(Refused, code="not_running"):
 
 
 class RunStopping(NotRunning, code="run_stopping"):
-    """The scheduler of this run is stopping it, and nothing of it is begun any more."""
+    """The scheduler of this run is stopping it, and starts no more tasks."""
 
     def __init__(self, name: str) -> None:
         self.name, self.status = name, "stopping"
@@ -424,7 +424,7 @@ class RunStopping(NotRunning, code="run_stopping"):
 
 
 class Declined(Refused, code="declined"):
-    """The run heard a command and does not do it."""
+    """The scheduler of the run received the command and refused it."""
 
 
 class AlreadyRegistered(Refused, code="already_registered"):

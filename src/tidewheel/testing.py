@@ -335,8 +335,8 @@ class _Asked:
             known = dict(self.graph.nodes[node].definition.outputs)
             for one in outputs:
                 if one not in known:
-                    has = ", ".join(known) or "no custom outputs"
-                    raise Refused(f"{task} has no output {one!r}; it has {has}")
+                    has = f"its outputs: {', '.join(known)}" if known else "it has no outputs"
+                    raise Refused(f"{task} has no output {one!r}; {has}")
 
 
 def _body(task: str, value: object) -> str:

@@ -156,6 +156,19 @@ def test_the_panel_says_why_above_the_buttons_and_each_action_once(site, wide, p
     picture(page, "panel")
 
 
+def test_the_panel_says_why_the_job_of_a_submitted_task_does_not_begin(site, page):
+    queue = in_path("run:unserved/run1")
+    assert site.caller().post(f"/queues/{queue}/pause", {}).status == 200
+    run = site.begin(
+        "unserved", "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = true\n"
+    )
+    page.goto(address(site, run, "?views=table&select=1/a"))
+    why = page.get_by_label("Why it does not run")
+    expect(why).to_contain_text("Queue 'run:unserved/run1' is paused")
+    site.caller().post(f"/queues/{queue}/resume", {})
+    expect(why).to_have_count(0)
+
+
 def test_a_task_that_waits_for_many_names_them_once(site, wide, page):
     task = "20261116T0600Z/join"
     page.goto(address(site, wide, f"?views=table&select={task}"))

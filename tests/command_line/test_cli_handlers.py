@@ -106,7 +106,7 @@ def test_the_log_of_a_task_of_the_queue_ends_with_the_traceback(pipe, tidewheel)
 def test_the_log_of_a_command_of_the_queue_is_what_it_wrote(tidewheel):
     tidewheel("submit", "--id", "a", "--command", "echo good; echo bad >&2")
     refused = tidewheel("log", "a")
-    assert refused.status == 2 and "has had 0 attempts" in refused.err
+    assert refused.status == 2 and "has had no attempt yet" in refused.err
     tidewheel("worker", "--exit-when-idle")
     assert tidewheel("log", "a").out == "good\nbad\n"
     assert tidewheel("log", "a", "--file", "e").out == tidewheel("log", "a", "--err").out

@@ -153,8 +153,11 @@ def test_a_log_is_followed_to_its_end(tidewheel):
 def test_a_log_that_is_not_here_is_refused(tidewheel):
     task_id = tidewheel("submit", "--", "true").word
     refused = tidewheel("task", task_id, "--log", "out")
-    assert (refused.status, "has had 0 attempts" in refused.err) == (2, True)
+    assert (refused.status, "has had no attempt yet" in refused.err) == (2, True)
     assert tidewheel("task", task_id, "--follow").status == 2
+    tidewheel("cancel", task_id)
+    ended = tidewheel("task", task_id, "--log", "out")
+    assert "has had no attempt\n  It has ended, so there will be no other" in ended.err
 
 
 # ---- S12 ----
@@ -473,8 +476,8 @@ def test_tasks_that_failed_are_submitted_again_by_a_filter(tidewheel):
     assert "bad would be submitted again as bad~2-" in tried.out
     assert "1 task would be submitted again" in tried.err
     assert (
-        "1 task needs these and was cancelled; add --with-children to submit it too, with what "
-        "needs it in turn" in tried.err
+        "1 task was cancelled because it needs one of these; add --with-children to submit it, "
+        "too, with what needs it in turn" in tried.err
     )
     alone = tidewheel("resubmit", "child")
     assert alone.status == 2

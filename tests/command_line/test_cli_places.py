@@ -75,7 +75,7 @@ def test_a_batch_system_of_a_job_that_nobody_described_is_an_error(tidewheel):
     answer = tidewheel("validate", "flow")
     assert answer.status == 2
     assert "error: batch system = pbs of model is not known" in answer.out
-    assert "known are localhost, slurm" in answer.out
+    assert "known platforms: localhost, slurm" in answer.out
 
 
 def test_a_file_of_platforms_that_is_wrong_is_refused(tidewheel):

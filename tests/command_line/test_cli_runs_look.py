@@ -352,14 +352,14 @@ def test_why_says_every_reason_whether_it_passes_and_what_would_help(tidewheel):
     run = started(tidewheel)
     [task] = tidewheel("why", "1/post", "--json").json["tasks"]
     assert [(one["text"], one["passes"]) for one in task["reasons"]] == [
-        ("1/post needs 1/model_a:succeeded, which has not run", True),
-        ("1/post needs 1/model_b:succeeded, which has not run", True),
+        ("1/post needs 1/model_a:succeeded; 1/model_a has not run", True),
+        ("1/post needs 1/model_b:succeeded; 1/model_b has not run", True),
     ]
     assert task["reasons"][0]["commands"] == [
         f"tidewheel set {run.name} 1/post --pre 1/model_a:succeeded"
     ]
     shown = tidewheel("why", "forecast", "1/post").out
-    assert "which has not run (clears on its own)" in shown
+    assert "1/model_a has not run (clears on its own)" in shown
 
 
 def test_why_of_a_task_that_succeeded_asks_for_no_action(tidewheel):

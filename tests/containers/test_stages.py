@@ -207,7 +207,9 @@ def test_an_image_that_is_nowhere_is_named(stage):
     text = compose_text(a=service("true") | {"image": "nowhere/nothing:1.0"})
     end = stage(text).play()
     assert end.ending is Ending.FAILED
-    assert "an image is not here and could not be fetched" in end.error.description
+    assert (
+        "an image is missing on this machine and could not be fetched" in end.error.description
+    )
     assert "nowhere/nothing:1.0" in end.error.description
     for chatter in ("running in swarm mode", "Creating network", "Pulling a"):
         assert chatter not in end.error.description

@@ -118,7 +118,7 @@ def test_a_message_that_is_like_no_output_is_not_warned_of(flow, said):
 def test_an_output_that_is_not_declared_is_warned_of_or_refused(flow):
     run = flow(one_point("a:ready? => b", MEANT)).starts("1/a").says("1/a", output="redy")
     assert run.running == ["1/a/1"]
-    sentence = "a has no output 'redy'; did you mean ready? It has ready, day2"
+    sentence = "a has no output 'redy'; did you mean ready? Its outputs: ready, day2"
     assert f"WARNING - 1/a announced an unknown output: {sentence}" in run.log
     with pytest.raises(Refused, match="did you mean ready"):
         run.gives(verbs.Message(id="1/a", output="redy"))
@@ -385,7 +385,7 @@ def test_a_reload_to_a_place_that_nobody_described_changes_nothing(flow):
 )
 def test_a_broadcast_of_a_place_that_nobody_described_is_refused(flow, setting, names):
     run = flow(CHAIN)
-    words = r"= moon of .*b.* is not known: no job could run there; known are localhost"
+    words = r"= moon of .*b.* is not known: no job could run there; known platforms: localhost"
     for points in (("*",), ("1",)):
         with pytest.raises(Refused, match=words):
             run.gives(verbs.Broadcast(namespaces=names, points=points, settings=(setting,)))
@@ -506,7 +506,9 @@ def test_a_message_from_outside_that_no_task_waits_for_is_refused(flow, more, me
 
 
 def test_a_message_to_a_run_that_waits_for_none_is_refused(flow):
-    with pytest.raises(Refused, match="'x'; they wait for no messages"):
+    with pytest.raises(
+        Refused, match="no task of this run waits for a message from outside, such as 'x'"
+    ):
         flow(CHAIN).gives(verbs.ExtTrigger(message="x"))
 
 

@@ -53,6 +53,7 @@ def read(folder: Path, text: str, graph: str = GRAPH) -> tuple[FlowSettings, lis
         ("[scheduling]\n[[queues]]\n[[[q]]]\nlimit = -1\n", 3, "0 means no limit"),
         ("[scheduling]\n[[queues]]\n[[[q]]]\nmembers = a b\n", 4, "separate names by commas"),
         ("[runtime]\n[[a]]\nexecution time limit = 10\n", 3, "10 seconds are PT10S"),
+        ("[runtime]\n[[a]]\nexecution time limit = 1\n", 3, "1 second is PT1S"),
         ("[runtime]\n[[a]]\nexecution time limit = 10m\n", 3, "a T before hours"),
         (
             "[runtime]\n[[a]]\nexecution time limit = pt1h\n",

@@ -288,9 +288,11 @@ def test_a_variable_that_no_template_looks_up_is_told_with_the_one_that_was_mean
     _, told = render(tmp_path, text, "SAMPELS=3", "SITE=1", "Q=2")
     assert told == [
         " unused-variable: no template uses SAMPELS | did you mean SAMPLES?",
-        " unused-variable: no template uses Q | templates use SAMPLES",
+        " unused-variable: no template uses Q | templates use SAMPLES, SITE",
     ]
     assert render(tmp_path, text, "SAMPLES=3", "SITE=1")[1] == []
+    _, told = render(tmp_path, "{{ SITE }}\n", "SITE=1", "Q=2")
+    assert told == [" unused-variable: no template uses Q | templates use SITE"]
     assert render(tmp_path, "{{ CYLC_TEMPLATE_VARS | length }}", "Q=3")[1] == []
 
 

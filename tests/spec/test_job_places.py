@@ -107,7 +107,7 @@ def test_the_nearest_place_is_offered():
     findings = Findings()
     check_places(graph_with({"platform": "hcp"}), PLATFORMS, findings)
     (finding,) = findings
-    assert "known are localhost, slurm, hpc, big; did you mean hpc?" in finding.hint
+    assert "known platforms: localhost, slurm, hpc, big; did you mean hpc?" in finding.hint
 
 
 def found_wrong(place):

@@ -441,7 +441,7 @@ def test_why_of_a_task_after_a_run_names_what_is_stalled_in_it(flow):
     run = flow(parent())
     run.ends("1/a").fails("1/post/01/1/x")
     first, *others = why(run, "1/z")
-    assert first["text"] == "1/z needs 1/post:succeeded, which is active"
+    assert first["text"] == "1/z needs 1/post:succeeded; 1/post is active"
     assert not first["passes"]
     inside = "flow/run1/1/post/01"
     assert [one["text"] for one in others][:2] == [

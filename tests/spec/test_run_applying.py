@@ -181,7 +181,7 @@ def test_an_unknown_output_is_refused_with_those_that_are_known():
     run = Scenario("a:ready => b", "[[a]]\n[[[outputs]]]\nready = is ready\n[[b]]")
     said = refusal(run, Set(ids=("1/a",), outputs=("redy",)))
     assert said.startswith(
-        "a has no output 'redy'; did you mean ready? It has expired, submitted"
+        "a has no output 'redy'; did you mean ready? Its outputs: expired, submitted"
     )
     assert "did you mean" not in refusal(run, Set(ids=("1/a",), outputs=("qqq",)))
 
@@ -467,11 +467,9 @@ def test_removing_what_never_ran_says_that_nothing_was_changed():
     run = Scenario("a => b => c").succeeds("1/a")
     answer = obey(run, Remove(ids=("1/a", "1/c")))
     assert answer["forgotten"] == ["1/a"]
-    assert answer["unchanged"] == {
-        "1/c": "it has not run, and still does when its needs are met"
-    }
+    assert answer["unchanged"] == {"1/c": "it has not run, and will run when its needs are met"}
     assert refusal(run, Remove(ids=("1/c",))) == (
-        "nothing was removed: 1/c: it has not run, and still does when its needs are met"
+        "nothing was removed: 1/c: it has not run, and will run when its needs are met"
     )
 
 

@@ -255,14 +255,14 @@ def test_why_says_how_many_elements_are_missing_and_which_needs_help():
     run = joined()
     assert run.why("1/join")[0].text == (
         "the number of elements of plot<file> is known when 1/list succeeds; "
-        "1/join needs 1/list:succeeded, which is active"
+        "1/join needs 1/list:succeeded; 1/list is active"
     )
     run.returns("1/list", "files[3]")
     awaited = "1/join waits for 3 more of the 3 elements of plot<file>"
     assert run.why("1/join")[0].text == awaited
     run.fails("1/process_file1").succeeds("1/process_file0", "1/plot_file0")
     assert [one.text for one in run.why("1/plot_file1")] == [
-        "1/plot_file1 needs 1/process_file1:succeeded, which is failed"
+        "1/plot_file1 needs 1/process_file1:succeeded; 1/process_file1 failed"
     ]
     assert (
         run.why("1/plot_file7")[0].text
@@ -270,13 +270,14 @@ def test_why_says_how_many_elements_are_missing_and_which_needs_help():
     )
 
 
-def test_why_advises_to_run_the_task_that_returns_a_list_that_never_comes():
+def test_why_advises_to_run_the_task_that_failed_before_the_one_that_returns_a_list():
     graph = "a => list => process<file>\nx & process<file>:succeed-all => join"
     run = Scenario(graph, parameters=FILES).succeeds("1/x").fails("1/a")
     assert run.stalled
     [reason] = run.why("1/join")
-    assert (reason.passes, reason.command) == (False, "trigger 1/list")
-    run.triggers("1/list").returns("1/list", "files[1]").succeeds("1/process_file0")
+    assert (reason.passes, reason.command) == (False, "trigger 1/a")
+    run.triggers("1/a").succeeds("1/a").returns("1/list", "files[1]")
+    run.succeeds("1/process_file0")
     assert "1/join" in run.submitted
 
 

@@ -35,13 +35,13 @@ def test_an_incomplete_task_says_what_it_needs_and_what_helps():
 
 def test_a_parent_that_still_runs_passes_by_itself():
     run = Scenario("a & b => c").succeeds("1/a")
-    assert first(run, "1/c")[:2] == ("1/c needs 1/b:succeeded, which is active", True)
+    assert first(run, "1/c")[:2] == ("1/c needs 1/b:succeeded; 1/b is active", True)
 
 
 def test_a_parent_that_failed_does_not():
     run = Scenario("a & b => c").succeeds("1/a").fails("1/b")
     assert first(run, "1/c") == (
-        "1/c needs 1/b:succeeded, which is failed",
+        "1/c needs 1/b:succeeded; 1/b failed",
         False,
         "trigger 1/b",
     )
@@ -49,7 +49,79 @@ def test_a_parent_that_failed_does_not():
 
 def test_a_parent_that_has_not_come_yet():
     run = Scenario("x => b\na & b => c").succeeds("1/a")
-    assert first(run, "1/c")[0] == "1/c needs 1/b:succeeded, which has not run"
+    assert first(run, "1/c")[0] == "1/c needs 1/b:succeeded; 1/b has not run"
+
+
+def test_what_comes_behind_a_failed_task_does_not_clear_on_its_own():
+    run = Scenario("a & x => b => c => d").succeeds("1/x").fails("1/a")
+    known = "1/b needs 1/a:succeeded; 1/a failed"
+    assert first(run, "1/b") == (known, False, "trigger 1/a")
+    assert first(run, "1/c") == (f"1/c needs 1/b:succeeded; {known}", False, "trigger 1/a")
+    assert first(run, "1/d") == (
+        f"1/d needs 1/c:succeeded; 1/c needs 1/b:succeeded; {known}",
+        False,
+        "trigger 1/a",
+    )
+
+
+def test_a_long_way_back_to_a_failed_task_is_cut_in_the_middle():
+    run = Scenario("a => b => c => d => e => f => g => h\nx").fails("1/a")
+    assert first(run, "1/h")[0] == (
+        "1/h needs 1/g:succeeded; 1/g needs 1/f:succeeded; …; "
+        "1/c needs 1/b:succeeded; 1/b needs 1/a:succeeded; 1/a failed"
+    )
+    names = [f"t{number}" for number in range(120)]
+    run = Scenario(" => ".join(names) + "\nx").fails("1/t0")
+    assert not first(run, "1/t90")[1]
+    assert first(run, "1/t119")[:2] == (
+        "1/t119 needs 1/t118:succeeded; 1/t118 has not run",
+        True,
+    )
+
+
+def test_a_parent_that_another_way_can_still_lead_to_clears_on_its_own():
+    run = Scenario("a | b => c\nc & x => d").succeeds("1/x").fails("1/a")
+    assert first(run, "1/d") == (
+        "1/d needs 1/c:succeeded; 1/c has not run",
+        True,
+        "set 1/d --pre 1/c:succeeded",
+    )
+    assert first(run.fails("1/b"), "1/d")[1:] == (False, "trigger 1/a")
+
+
+def test_one_member_that_can_still_make_an_output_is_enough_where_any_is():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
+    run = Scenario("F:succeed-any & x => y", runtime).succeeds("1/x").fails("1/m1")
+    assert first(run, "1/y")[:2] == ("1/y needs the output succeeded of any member of F", True)
+    assert first(run.fails("1/m2"), "1/y")[1:] == (False, "trigger 1/m1")
+
+
+def test_a_parent_that_was_removed_does_not_come_again_on_its_own():
+    run = Scenario("a & b => c\nx").succeeds("1/a").removes("1/a")
+    never = "1/a was removed, and what it needs was done before: nothing runs it again"
+    assert first(run, "1/c") == (f"1/c needs 1/a:succeeded; {never}", False, "trigger 1/a")
+
+
+def test_a_parent_behind_a_limit_that_a_failed_task_sets_does_not_come_on_its_own():
+    run = Scenario("P1 = a & x => b", final=9, scheduling="runahead limit = P0")
+    run.succeeds("1/x")
+    limited = "2/a is beyond the runahead limit 1, set by 1/a"
+    assert first(run, "2/b")[0].startswith("2/b needs 2/")
+    assert first(run, "2/b")[1]
+    run.fails("1/a")
+    texts = [one[:3] for one in run.why("2/b")]
+    assert (f"2/b needs 2/a:succeeded; {limited}", False, "trigger 2/a") in texts
+
+
+def test_what_a_parent_waits_for_is_named():
+    scheduling = "[[xtriggers]]\nx = echo(1)"
+    run = Scenario("@x => a\na & b => c", scheduling=scheduling).succeeds("1/b")
+    assert first(run, "1/c")[:2] == (
+        "1/c needs 1/a:succeeded; 1/a waits for the xtrigger x",
+        True,
+    )
+    run.holds("1/a")
+    assert first(run, "1/c") == ("1/c needs 1/a:succeeded; 1/a is held", False, "trigger 1/a")
 
 
 def test_a_blocked_task_names_what_was_lost():
@@ -74,8 +146,8 @@ def test_a_family_names_the_member_that_needs_help():
     runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
     run = Scenario("F:succeed-all & x => y", runtime).succeeds("1/x").fails("1/m2")
     assert first(run, "1/y") == (
-        "1/y needs the output succeeded of all members of F; 1/y needs 1/m2:succeeded, "
-        "which is failed",
+        "1/y needs the output succeeded of all members of F; 1/y needs 1/m2:succeeded; "
+        "1/m2 failed",
         False,
         "trigger 1/m2",
     )
@@ -137,7 +209,7 @@ def test_a_task_that_was_removed():
 
 def test_a_task_that_nothing_has_asked_for_yet():
     run = Scenario("a => b\nc", final=9)
-    assert first(run, "1/b")[0] == "1/b needs 1/a:succeeded, which is active"
+    assert first(run, "1/b")[0] == "1/b needs 1/a:succeeded; 1/a is active"
     enters = "9/c enters the pool when the task at the previous point no longer waits for the "
     enters += "runahead limit or a sequential xtrigger"
     assert first(run, "9/c")[0] == enters

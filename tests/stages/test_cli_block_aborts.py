@@ -180,7 +180,7 @@ def test_an_instance_is_aborted_whole_though_its_scheduler_and_the_command_are_k
     names = ["runs", "waits", "hungry"]
     asked = [block(name) for name in names] + [block("later", "ends", after="runs")]
     submitted = station("sbi", "submit", "-", "--dry-run", stdin=instance(*asked))
-    assert "would be accepted; nothing was stored, 4 blocks" in submitted.out
+    assert "would be accepted, 4 blocks; nothing was stored" in submitted.out
     assert blocks(station) == {}
     assert station("sbi", "submit", "-", stdin=instance(*asked)).status == 0
     scheduler = started("scheduler")

@@ -83,7 +83,7 @@ def test_nothing_that_is_told_of_such_a_run_has_points_or_flows(tidewheel, stall
 @pytest.mark.usefixtures("stalled")
 def test_why_says_what_a_stage_needs_in_words(tidewheel):
     said = tidewheel("why", "maps", "stack", "tidy").out
-    assert "stack needs the success of image, which is failed" in said
+    assert "stack needs the success of image; image failed" in said
     assert "tidy needs the end of stack" in said
     assert said.count("tidy needs") == 1
 

@@ -210,7 +210,7 @@ def test_what_was_removed_can_be_triggered_under_cylcs_rules():
 def test_why_passes_over_arrows_that_are_true():
     run = Scenario("a => c\nb => c").succeeds("1/a")
     assert [reason.text for reason in run.why("1/c")] == [
-        "1/c needs 1/b:succeeded, which is active"
+        "1/c needs 1/b:succeeded; 1/b is active"
     ]
 
 

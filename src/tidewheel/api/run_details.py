@@ -166,9 +166,9 @@ class NestedRun(TypedDict):
 
 
 class TaskDocument(TaskFacts):
-    """Shows one task of a run in full; `why` is empty for a task that runs. `values`: the
-    values that later tasks get, returned by the task or set by an operator; null: there are no
-    values."""
+    """Shows one task of a run in full; `why`: why it does not run, or that it is
+    running. `values`: the values that later tasks get, returned by the task or set by an
+    operator; null: there are no values."""
 
     values: Any
     prerequisites: list[PrerequisiteArrow]

@@ -506,12 +506,11 @@ def _check_awaited(engine: RunEngine, message: str) -> None:
     awaited = sorted(set(engine.graph.special.wait_for_message.values()))
     if message in awaited:
         return
-    known = (
-        f"the messages are {some(map(repr, awaited))}"
-        if awaited
-        else "they wait for no messages"
-    )
-    hint = meant(message, awaited, known)
+    if not awaited:
+        raise Refused(
+            f"no task of this run waits for a message from outside, such as {message[:100]!r}"
+        )
+    hint = meant(message, awaited, f"the messages are {some(map(repr, awaited))}")
     raise Refused(f"tasks of this run do not wait for the message {message[:100]!r}; {hint}")
 
 

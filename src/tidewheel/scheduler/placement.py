@@ -110,7 +110,7 @@ def check_places_of(
             UNKNOWN_PLATFORM,
             f"{item} = {name} of {some(node.name for node in nodes)} is not known: no "
             "job could run there",
-            f"known are {', '.join(known)}{guess} {advice}",
+            f"known platforms: {', '.join(known)}{guess} {advice}",
             nodes[0].position,
         )
 

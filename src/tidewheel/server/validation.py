@@ -150,7 +150,7 @@ def _name_findings(
             break
         if name not in known:
             near = get_close_matches(name[:100], known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "known are " + ", ".join(known)
+            hint = f"did you mean {near[0]!r}?" if near else "expected " + ", ".join(known)
             found.append(f"{missing} {name[:100]!r}; {hint}")
     return found
 

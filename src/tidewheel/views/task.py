@@ -106,7 +106,7 @@ class TaskSubmission(NamedTuple):
 
 
 async def _document(asked: AskedView, snapshot: RunSnapshot, key: Key) -> api.TaskDocument:
-    """Returns everything about a task; `why` is empty for one that runs."""
+    """Returns everything about a task."""
     store, one = asked.store, snapshot.shown(key)
     by_task = await submissions_by_task(store, snapshot.view, point=one.point, name=one.name)
     shown = by_task.get((one.point, one.name), ())[-SUBMISSIONS_SHOWN_MAX:]

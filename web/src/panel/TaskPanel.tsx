@@ -84,8 +84,8 @@ const tooltip = (verb: string, says: string): string => {
 function Body({ task, verbs }: { task: TaskDocument; verbs: ReactNode }) {
   const stages = isOfStages();
   const running = ["preparing", "submitted", "running"].includes(task.state);
-  const runs = task.nested ?? []; // a run in it may be stuck while the task itself is running
-  const stuck = runs.length > 0 && task.why.some((reason) => !reason.passes);
+  const runs = task.nested ?? []; // a run in it may be stuck while the task itself is running, as may a job that no worker takes
+  const stuck = (runs.length > 0 || task.state !== "running") && task.why.some((reason) => !reason.passes);
   return (
     <div className="panel-body">
       {(!running || stuck) && task.state !== "succeeded" && <Why reasons={task.why} task={task} />}

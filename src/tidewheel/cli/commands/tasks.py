@@ -348,12 +348,12 @@ def _say_resubmitted(answers: Sequence[Resubmitted], *, dry_run: bool) -> None:
     so = "would be submitted" if dry_run else "submitted"
     note(f"{plural(made, 'task')} {so} again")
     if children := sum(len(one.children) for one in answers if one.refused is None):
-        so, them = (
-            ("needs these and was", "it") if children == 1 else ("need these and were", "them")
-        )
+        so, them = ("was cancelled because it needs", "it")
+        if children > 1:
+            so, them = ("were cancelled because they need", "them")
         note(
-            f"{plural(children, 'task')} {so} cancelled; add --with-children to submit {them} "
-            f"too, with what needs {them} in turn"
+            f"{plural(children, 'task')} {so} one of these; add --with-children to submit "
+            f"{them}, too, with what needs {them} in turn"
         )
 
 

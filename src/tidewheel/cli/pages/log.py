@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import os
+import shlex
 import stat
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -102,12 +103,19 @@ async def say_log(client: AsyncClient, task: Task, wish: LogWish, printers: Prin
     if trace or any(log.found for log in logs):
         return
     if task.attempt < number:
-        raise Refused(
-            f"task {task.id!r} has had {plural(task.attempt, 'attempt')}; wait for the next"
-        )
+        raise Refused(_no_attempt(task))
     if task.command is None:
         missing = f"no output of the handler of task {task.id!r} was found here"
     raise Refused(f"{missing}; look on the host where {task.owner} ran it")
+
+
+def _no_attempt(task: Task) -> str:
+    had = plural(task.attempt, "attempt") if task.attempt else "no attempt"
+    if task.ended:
+        return f"task {task.id!r} has had {had}; it has ended, so there will be no other"
+    if task.attempt:
+        return f"task {task.id!r} has had {had}; wait for the next"
+    return f"task {task.id!r} has had {had} yet; see why: tidewheel task {shlex.quote(task.id)}"
 
 
 async def _say_all(logs: Sequence[GrowingLog]) -> None:

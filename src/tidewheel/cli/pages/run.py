@@ -172,7 +172,7 @@ def _say_facts(run: Document, page: Document) -> None:
         fact("task", f"{task} of {run['parent']}")
     fact("folder", run["folder"])
     _say_who_drives(run, page)
-    fact("begun", moment(run, "created_at"))
+    fact("created", moment(run, "created_at"))
     fact("ended", moment(run, "ended_at"))
     if page.get("stages"):
         fact("stages", counts_text(page))
@@ -378,8 +378,8 @@ def _in_how_long(page: Document) -> str:
 # ---- what a command did, as the scheduler answered it, or what it would do ----
 
 FORGOTTEN = (
-    "is not in the pool: it now counts as never run, and runs again when its prerequisites "
-    "are met"
+    "is not in the pool: it now counts as never run, and runs again if a task that it needs "
+    "runs again, or if you trigger it"
 )
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(

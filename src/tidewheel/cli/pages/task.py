@@ -286,9 +286,18 @@ def _say_usage(usage: Sequence[UsageView]) -> None:
 # ---- a task of a run: what it waits for, what it made, how often it ran ----
 
 ENDED = ("succeeded", "failed", "submit-failed", "expired", "ended", "not taken")
+
 PREREQUISITES = "prerequisites (+ satisfied, - not yet, x never)"
 XTRIGGERS = "xtriggers and timers"
 SIGNS = {"true": "+", "open": "-", "lost": "x", "not taken": "x"}
+
+
+def reasons_shown(page: Document) -> Sequence[Document]:
+    """Returns why a task does not run: nothing of one that has ended, or that runs well."""
+    reasons = entries(page, "why")
+    has_ended = not page["in_pool"] and page["state"] in ENDED
+    runs_well = page["state"] == "running" and all(one["passes"] for one in reasons)
+    return () if has_ended or runs_well else reasons
 
 
 def say_tasks(page: Document) -> None:
@@ -314,9 +323,9 @@ def _say_task(what: str, page: Document) -> None:
     fact("children", ", ".join(texts(page, "children")[:SHOWN_MAX]))
     for run in entries(page, "nested") if page.get("nested") else ():
         fact(f"run {run['submit']:02d}", f"{run['run']}  {run['status']}")
-    if page["in_pool"] or page["state"] not in ENDED:
+    if reasons := reasons_shown(page):
         section("why it does not run")
-        say_reasons(entries(page, "why"))
+        say_reasons(reasons)
     say_lines(PREREQUISITES, prerequisite_lines(page))
     say_lines(XTRIGGERS, xtrigger_lines(page))
     section("outputs (+ made, - not made)")

@@ -226,7 +226,7 @@ def say_submitted(document: Document) -> None:
     count = plural(len(parts(document, "blocks")), "block")
     said = "accepted" if document["is_new"] else "already accepted, unchanged"
     if document["dry_run"] and document["is_new"]:
-        said = "would be accepted; nothing was stored"
+        said, count = "would be accepted", f"{count}; nothing was stored"
     say(f"{safe(document['id'])}: {said}, {count}")
     say_columns(parts(document, "blocks"), BLOCK_COLUMNS)
 
@@ -397,7 +397,7 @@ def say_aborted(one: Document) -> None:
     if not one["changed"]:
         say(f"{name} was already {status}; nothing was changed")
     elif one["status"] == "aborted":
-        say(f"{name} is aborted: {safe(one['reason'])}")
+        say(f"{name} is {safe(one['reason'])}")
     else:
         say(f"{name} is being aborted: its running stages are being ended, and no others start")
 

@@ -219,8 +219,8 @@ async def _offer(
         if said != RunOptions(mode=""):
             state = "waits for a scheduler already" if is_asked_for else "already runs"
             text = (
-                f"{run.name} {state}; leave out the options to follow it, or stop it first: "
-                f"tidewheel stop {quote(run.name)}"
+                f"{run.name} {state}; to follow it, leave out the options; to start it with "
+                f"them, stop it first: tidewheel stop {quote(run.name)}"
             )
             raise Refused(reached(text, run.name, how.option))
         return

@@ -22,10 +22,10 @@ from tidewheel.cli.pages.format import (
 )
 from tidewheel.cli.pages.run import GOES_ON, Title, preview_lines, reason_lines
 from tidewheel.cli.pages.task import (
-    ENDED,
     PREREQUISITES,
     XTRIGGERS,
     prerequisite_lines,
+    reasons_shown,
     xtrigger_lines,
 )
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
@@ -147,8 +147,7 @@ def task_lines(page: Document) -> Iterator[Line]:
     flows = flows_text(page)
     in_flow = f"flow {flows}; " if flows else ""
     yield line(f"{in_flow}complete if {safe(page['completion'])}", DIM)
-    if page["in_pool"] or state not in ENDED:
-        yield from _section("why it does not run", reason_lines(documents(page, "why")))
+    yield from _section("why it does not run", reason_lines(reasons_shown(page)))
     yield from _section(PREREQUISITES, prerequisite_lines(page))
     yield from _section(XTRIGGERS, xtrigger_lines(page))
     yield from _section("outputs (+ made, - not made)", _output_lines(page))

@@ -269,4 +269,4 @@ def _unknown(word: str, names: Mapping[str, str]) -> str:
         return f"{word!r} is written {full.replace('-', '_')!r} here"
     if word == "-":
         return "write '_' for '-' in names of outputs"
-    return f"{word!r} is not an output of this task; it has {', '.join(sorted(names))}"
+    return f"{word!r} is not an output of this task; its outputs: {', '.join(sorted(names))}"

@@ -68,5 +68,5 @@ def unknown_output_text(task: str, output: str, declared: Iterable[str]) -> str:
         return f"{task} has no output {output!r}; declare it: {how}"
     parts = (name for name in known if output in name or name in output)
     like = nearest(output, known) or next(parts, None)
-    hint = f"did you mean {like}? It has" if like else "it has"
-    return f"{task} has no output {output!r}; {hint} {', '.join(known)}"
+    hint = f"did you mean {like}? Its" if like else "its"
+    return f"{task} has no output {output!r}; {hint} outputs: {', '.join(known)}"

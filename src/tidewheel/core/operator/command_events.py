@@ -172,7 +172,7 @@ def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedComman
     flows: Flows = flow if isinstance(flow, frozenset) else frozenset()
     _refuse_absent_elements(pool, keys)
     unchanged = {
-        key: "it has not run, and still does when its needs are met"
+        key: "it has not run, and will run when its needs are met"
         for key in keys
         if key not in pool.tasks and pool.recall(*key) is None
     }

@@ -23,6 +23,7 @@ from tidewheel.core.sched import dependency_index, events
 from tidewheel.core.sched.completion import NAMED_MAX, lacking, lacking_text
 from tidewheel.core.sched.elements import flows_there, size_at
 from tidewheel.core.sched.evaluation import (
+    holds,
     leaf_value,
     member_value,
     members_at,
@@ -50,6 +51,8 @@ from tidewheel.core.sched.task_state import (
 from tidewheel.lazy_dataclasses import NamedTuple
 
 ELEMENTS_LOOKED_AT_MAX = 1_000  # for the first that needs help
+PARENTS_LOOKED_AT_MAX = 100  # of parents, for one that will not run without help
+LINKS_SHOWN_MAX = 6  # of the chain back to that one
 DueAt = Callable[[Key, str], Instant | None]  # when a task need not wait for a thing any more
 
 
@@ -205,100 +208,130 @@ def _why_open(
     told: set[str] = set()  # stages of which that is said already
     for leaf in leaves if pool.plan.is_of_stages else ():
         wanted.setdefault(leaf.node, set()).add(leaf.output)
+    waiting = _Waiting(child, flows, {child: None})
     for leaf, _ in sorted(zip(leaves, not_taken, strict=True), key=lambda pair: pair[1]):
-        parent = leaf.parent_point(child[0], pool.plan.initial)
         if leaf.group is None:
-            several = wanted.get(leaf.node, {leaf.output})
             if leaf.node in told:
                 continue
             told |= {leaf.node} & wanted.keys()
-            said = joined_output(several)
-            atom = _Atom(child, (parent, leaf.node), leaf.output, flows, said)
-            yield _why_atom(pool, atom, leaf_value(pool, leaf, child[0], flows))
-        else:
-            yield _why_family(pool, leaf, parent, child, flows)
+        said = joined_output(wanted.get(leaf.node, {leaf.output}))
+        yield _why_leaf(pool, leaf, waiting, said)
+
+
+class _Waiting(NamedTuple):
+    """Describes a task that waits for others in these flows."""
+
+    key: Key
+    flows: Flows
+    # Of tasks that were looked at: why they will not run without help; None: they may.
+    stuck: dict[Key, Reason | None]
 
 
 class _Atom(NamedTuple):
-    """Holds an output of one task that another one waits for in these flows."""
+    """Holds an output of one task that another one waits for."""
 
-    child: Key
+    child: _Waiting
     parent: Key
     output: str
-    flows: Flows
     said: str = ""  # how the output is called, if otherwise
 
 
+def _why_leaf(
+    pool: TaskPool, leaf: dependency_index.IndexedAtom, child: _Waiting, said: str = ""
+) -> Reason:
+    point = child.key[0]
+    parent = leaf.parent_point(point, pool.plan.initial)
+    if leaf.group is not None:
+        return _why_family(pool, leaf, parent, child)
+    atom = _Atom(child, (parent, leaf.node), leaf.output, said)
+    return _why_atom(pool, atom, leaf_value(pool, leaf, point, child.flows))
+
+
 def _why_family(
-    pool: TaskPool, leaf: dependency_index.IndexedAtom, point: Point, child: Key, flows: Flows
+    pool: TaskPool, leaf: dependency_index.IndexedAtom, point: Point, child: _Waiting
 ) -> Reason:
     """Returns why a family has not made its output, by the first member that needs help."""
     group = leaf.group
     assert group is not None
     whose = "all members" if group.every else "any member"
     wanted = f"the output {leaf.wanted} of {whose} of {group.family}"
-    text = f"{pool.plan.name_of(child)} needs {wanted}"
+    text = f"{pool.plan.name_of(child.key)} needs {wanted}"
     if group.elements is not None:
-        return _why_elements(pool, group, (point, leaf.output), child, flows)
-    if not any(pool.node(member).is_at(point) for member in group.members):
+        return _why_elements(pool, group, (point, leaf.output), child)
+    members = [one for one in group.members if pool.node(one).is_at(point)]
+    if not members:
         text = f"{text}: none of them runs at {pool.plan.text(point)}"
-        return Reason(text, passes=False, command=f"trigger {pool.plan.word_of(child)}")
-    for member in group.members:
-        value = member_value(pool.recall(point, member), group, flows)
-        if value is not AtomValue.TRUE:
-            atom = _Atom(child, (point, member), leaf.output, flows)
-            reason = _why_atom(pool, atom, value)
-            if not reason.passes:
-                return reason._replace(text=f"{text}; {reason.text}")
-    return Reason(text, passes=True)
+        return Reason(text, passes=False, command=f"trigger {pool.plan.word_of(child.key)}")
+    return _why_members(pool, group, _Atom(child, (point, ""), leaf.output, text), members)
+
+
+def _why_members(
+    pool: TaskPool,
+    group: dependency_index.IndexedFamily,
+    wanted: _Atom,
+    members: Iterable[str],
+) -> Reason:
+    """Returns why not all, or not any, of these members have made an output; where any is
+    enough, it takes help only if none of them makes it without."""
+    point, stuck = wanted.parent[0], None
+    for name in members:
+        value = member_value(pool.recall(point, name), group, wanted.child.flows)
+        if value is AtomValue.TRUE:
+            continue
+        reason = _why_atom(pool, _Atom(wanted.child, (point, name), wanted.output), value)
+        if reason.passes and not group.every:
+            return Reason(wanted.said, passes=True)
+        stuck = stuck or (None if reason.passes else reason)
+        if stuck is not None and group.every:
+            break
+    if stuck is None:
+        return Reason(wanted.said, passes=True)
+    return stuck._replace(text=f"{wanted.said}; {stuck.text}")
 
 
 def _why_elements(
     pool: TaskPool,
     group: dependency_index.IndexedFamily,
     wanted: tuple[Point, str],
-    child: Key,
-    flows: Flows,
+    child: _Waiting,
 ) -> Reason:
     """Returns how many elements of a mapped task are missing, and the first that needs help."""
     assert group.elements is not None
     (point, output), source = wanted, (wanted[0], group.elements.over.source)
     family = stage_name(group.family) if pool.plan.is_of_stages else group.family
-    size = size_at(pool, group.elements, point, flows)
+    size = size_at(pool, group.elements, point, child.flows)
     if size is None:
         known = f"the number of elements of {family} is known when"
-        atom, name = _Atom(child, source, SUCCEEDED, flows), pool.plan.name_of(source)
-        reason = _why_atom(pool, atom, output_value(pool.recall(*source), SUCCEEDED, flows))
+        atom, name = _Atom(child, source, SUCCEEDED), pool.plan.name_of(source)
+        value = output_value(pool.recall(*source), SUCCEEDED, child.flows)
+        reason = _why_atom(pool, atom, value)
         # That a list is there can be set of no task: it has to be returned.
         by_hand = reason.command.startswith("set ")
         command = f"trigger {pool.plan.word_of(source)}" if by_hand else reason.command
         return reason._replace(text=f"{known} {name} succeeds; {reason.text}", command=command)
-    values = {
-        name: member_value(pool.recall(point, name), group, flows)
-        for name in members_at(pool, group, point, flows)
-    }
-    missing = [name for name, value in values.items() if value is not AtomValue.TRUE]
+    missing = [
+        name
+        for name in members_at(pool, group, point, child.flows)
+        if member_value(pool.recall(point, name), group, child.flows) is not AtomValue.TRUE
+    ]
     which = f"{len(missing):,} more" if group.every else "any"
     elements = f"{which} of the {size:,} elements"
     what = f"{'the only element' if size == 1 else elements} of {family}"
-    text = f"{pool.plan.name_of(child)} waits for {what}"
-    for name in missing[:ELEMENTS_LOOKED_AT_MAX]:
-        reason = _why_atom(pool, _Atom(child, (point, name), output, flows), values[name])
-        if not reason.passes:
-            return reason._replace(text=f"{text}; {reason.text}")
-    return Reason(text, passes=True)
+    text = f"{pool.plan.name_of(child.key)} waits for {what}"
+    atom = _Atom(child, (point, ""), output, text)
+    return _why_members(pool, group, atom, missing[:ELEMENTS_LOOKED_AT_MAX])
 
 
 def _why_atom(pool: TaskPool, atom: _Atom, value: AtomValue) -> Reason:
-    plan = pool.plan
-    needed = f"{plan.name_of(atom.child)} needs "
+    plan, child = pool.plan, atom.child
+    needed = f"{plan.name_of(child.key)} needs "
     needed += plan.output_of(atom.parent, atom.said or atom.output)
-    command = f"set {plan.word_of(atom.child)} --pre {plan.word_of(atom.parent)}:{atom.output}"
+    command = f"set {plan.word_of(child.key)} --pre {plan.word_of(atom.parent)}:{atom.output}"
     if plan.is_of_stages and pool.node(atom.parent[1]).definition.is_gate:
         command = ""  # nobody has named it so
     if value > AtomValue.LOST:
         return _why_parent(pool, atom, Reason(needed, passes=True, command=command))
-    flow = min(atom.flows, default=1)
+    flow = min(child.flows, default=1)
     text = f"{needed}: {chain_text(pool, atom.parent, flow)}"
     # To run it again makes no failure of a success, and no task where the graph has none.
     if atom.output not in BAD_ENDS and pool.node(atom.parent[1]).is_at(atom.parent[0]):
@@ -306,41 +339,98 @@ def _why_atom(pool: TaskPool, atom: _Atom, value: AtomValue) -> Reason:
     return Reason(text, passes=False, command=command)
 
 
-def _stage_word(task: PooledTask) -> str:
-    """Returns how a stage, or what stages wait for, is just now."""
-    if task.plan.definition.is_gate and task.stage is JobPhase.WAITING:
-        return "not there yet"
+def _state_text(pool: TaskPool, task: PooledTask) -> str:
+    """Returns how a task is that another one waits for: `1/a is active`, `1/a failed`."""
+    name = pool.plan.name_of(task.key)
     if task.ended:
-        return end_text(task.ended)
-    return task.stage.name.lower() if task.is_active else task.standing.name.lower()
+        return f"{name} {end_text(task.ended) if pool.plan.is_of_stages else task.ended}"
+    if task.standing is PoolState.PENDING:
+        return f"{name} waits for {_of_wait(next(iter(task.waits)), '')[0]}"
+    if task.standing is PoolState.UNRELEASED:
+        return _why_not_admitted(pool, task).text
+    is_job = pool.plan.is_of_stages and task.is_active
+    return f"{name} is {(task.stage if is_job else task.standing).name.lower()}"
 
 
 def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
-    _, parent, output, flows, _ = atom
+    child, parent, output, _ = atom
     task = pool.tasks.get(parent)
     if task is not None:
-        stuck = task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED, PoolState.HELD)
-        word = task.ended or task.standing.name.lower()
-        if pool.plan.is_of_stages:
-            word = _stage_word(task)
-        command = f"trigger {pool.plan.word_of(parent)}" if stuck else reason.command
-        return Reason(f"{reason.text}, which is {word}", passes=not stuck, command=command)
+        return _why_waits(pool, task, child, reason)
     memory = pool.recall(*parent)
     made = None if memory is None else memory.made.get(output)
     if made:
         # Of a task that ended incomplete and was met by a new flow, that one's count.
-        lacking = flows - made or flows
+        lacking = child.flows - made or child.flows
         theirs = ", ".join(map(str, sorted(made)))
         ours = ", ".join(map(str, sorted(lacking)))
         text = f"{reason.text}, which was made in flow {theirs}, not in flow {ours}"
         command = f"set {pool.plan.word_of(parent)} --flow {min(lacking, default=1)}"
         return Reason(text, passes=False, command=command)
     if parent in pool.run.missed:
-        text = f"{reason.text}, which a reload brought too late to run by itself"
+        text = f"{reason.text}; {missed_text(pool, parent)}"
         return Reason(text, passes=False, command=f"trigger {pool.plan.word_of(parent)}")
-    return Reason(
-        f"{reason.text}, which has not run", passes=reason.passes, command=reason.command
-    )
+    if (cause := _why_stuck(pool, parent, child)) is not None:
+        return _because_of(reason, cause)
+    return reason._replace(text=f"{reason.text}; {pool.plan.name_of(parent)} has not run")
+
+
+def _why_waits(pool: TaskPool, parent: PooledTask, child: _Waiting, reason: Reason) -> Reason:
+    stuck = parent.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED, PoolState.HELD)
+    if not stuck and (cause := _why_stuck(pool, parent.key, child)) is not None:
+        return _because_of(reason, cause)
+    if pool.plan.is_of_stages and parent.plan.definition.is_gate and parent.waits:
+        return reason._replace(text=f"{reason.text}, which is not there yet")
+    command = f"trigger {pool.plan.word_of(parent.key)}" if stuck else reason.command
+    return Reason(f"{reason.text}; {_state_text(pool, parent)}", not stuck, command)
+
+
+def _because_of(reason: Reason, cause: Reason) -> Reason:
+    """Returns the reason of a task whose parent will not run without help, with the cause."""
+    links = f"{reason.text}; {cause.text}".split("; ")
+    if len(links) > LINKS_SHOWN_MAX:
+        links = [*links[:2], "…", *links[3 - LINKS_SHOWN_MAX :]]
+    return Reason("; ".join(links), passes=False, command=cause.command)
+
+
+def _why_stuck(pool: TaskPool, key: Key, child: _Waiting) -> Reason | None:
+    """Returns why a task that another one waits for will not run without help; None if it may,
+    or if too many were looked at."""
+    if key not in child.stuck and len(child.stuck) < PARENTS_LOOKED_AT_MAX:
+        child.stuck[key] = None
+        child.stuck[key] = _first_stuck(pool, key, child)
+    return child.stuck.get(key)
+
+
+def _first_stuck(pool: TaskPool, key: Key, child: _Waiting) -> Reason | None:
+    task = pool.tasks.get(key)
+    if task is not None and task.is_active:
+        return None
+    node = pool.node(key[1]) if task is None else task.plan
+    flows = (child.flows or active_flows(pool)) if task is None else task.flows
+    here, is_missing = child._replace(key=key, flows=flows), False
+    for arrow, base in node.arrows_at(key[0]):
+        true = task.true >> base if task is not None else _true_leaves(pool, arrow, here)
+        found = {
+            number: _why_leaf(pool, arrow.leaves[number], here)
+            for number in untrue_leaves(arrow.expression, true)
+        }
+        passing = sum(1 << number for number, one in found.items() if one.passes)
+        if not holds(arrow.expression, true | passing):
+            return next(one for one in found.values() if not one.passes)
+        is_missing = is_missing or bool(found)
+    if task is None:
+        return None if is_missing else _why_never(pool, node, key, flows)
+    if task.admitted:
+        return None
+    limit = _why_not_admitted(pool, task)
+    return None if limit.passes else limit
+
+
+def _true_leaves(pool: TaskPool, arrow: dependency_index.IndexedArrow, child: _Waiting) -> int:
+    """Returns the bits of the leaves of an arrow that are true for a task outside the pool."""
+    values = ((one, leaf_value(pool, one, child.key[0], child.flows)) for one in arrow.leaves)
+    return sum(1 << leaf.number for leaf, value in values if value is AtomValue.TRUE)
 
 
 def _why_absent(pool: TaskPool, node: dependency_index.IndexedNode, key: Key) -> list[Reason]:
@@ -394,30 +484,37 @@ def _why_unspawned(
     flows = active_flows(pool)
     missing = []
     for arrow, _ in node.arrows_at(key[0]):
-        values = ((leaf, leaf_value(pool, leaf, key[0], flows)) for leaf in arrow.leaves)
-        true = sum(1 << leaf.number for leaf, value in values if value is AtomValue.TRUE)
+        true = _true_leaves(pool, arrow, _Waiting(key, flows, {}))
         missing += [arrow.leaves[number] for number in untrue_leaves(arrow.expression, true)]
-    found = list(_why_open(pool, missing, key, flows))
+    if found := list(_why_open(pool, missing, key, flows)):
+        return found
+    if (never := _why_never(pool, node, key, flows)) is not None:
+        return [never]
     name, command = pool.plan.name_of(key), f"trigger {pool.plan.word_of(key)}"
-    has_begun = pool.memory or pool.tasks
-    if has_begun and not any(comes_by_chain(pool, node, key[0], flow) for flow in flows):
-        text = missed_text(pool, key)
-        if pool.recall(*key) is not None:
-            text = (
-                f"{name} was removed, and what it needs was done before: nothing runs it again"
-            )
-        if not any(may_spawn(pool, flow, key[0]) for flow in flows):
-            is_before = key[0] < pool.run.start
-            why = ": it is before the start point of the run" if is_before else ""
-            text = f"no active flow reaches {name}{why}"
-        return found or [Reason(text, passes=False, command=command)]
     text = (
         f"{name} enters the pool when the task at the previous point no longer waits for the "
         "runahead limit or a sequential xtrigger"
     )
     if pool.plan.is_of_stages:
         text = f"{name} enters the pool when the run begins"
-    return found or [Reason(text, passes=True, command=command)]
+    return [Reason(text, passes=True, command=command)]
+
+
+def _why_never(
+    pool: TaskPool, node: dependency_index.IndexedNode, key: Key, flows: Flows
+) -> Reason | None:
+    """Returns why nothing runs a task that needs nothing more; None if it still comes."""
+    has_begun = pool.memory or pool.tasks
+    if not has_begun or any(comes_by_chain(pool, node, key[0], flow) for flow in flows):
+        return None
+    name, text = pool.plan.name_of(key), missed_text(pool, key)
+    if pool.recall(*key) is not None:
+        text = f"{name} was removed, and what it needs was done before: nothing runs it again"
+    if not any(may_spawn(pool, flow, key[0]) for flow in flows):
+        is_before = key[0] < pool.run.start
+        why = ": it is before the start point of the run" if is_before else ""
+        text = f"no active flow reaches {name}{why}"
+    return Reason(text, passes=False, command=f"trigger {pool.plan.word_of(key)}")
 
 
 SUBMISSIONS_MAX = 1_000  # that are looked ahead

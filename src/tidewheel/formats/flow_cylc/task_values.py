@@ -48,7 +48,7 @@ def read_mapped(
             findings.error("mapped-task", *problem, position)
     count = sum(over.elements_max for over in found.values())
     if count > ELEMENTS_TOGETHER_MAX:
-        seen = f"all mapped tasks together may have {count} elements at a point"
+        seen = f"all mapped tasks together have up to {count} elements at a point"
         hint = f"at most {ELEMENTS_TOGETHER_MAX} are accepted: give lists a smaller max"
         findings.error("too-many-tasks", seen, hint, placed.get(next(iter(found)), NOWHERE))
     heads: dict[str, str] = {}

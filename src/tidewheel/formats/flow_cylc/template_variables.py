@@ -60,7 +60,7 @@ def warn_of_unused(given: Iterable[str], used: Collection[str], findings: Findin
         else:
             unlike.append(name)
     if unlike:
-        hint = f"templates use {some(free)}" if free else "templates use no variables"
+        hint = f"templates use {some(sorted(used))}" if used else "templates use no variables"
         findings.warning("unused-variable", f"no template uses {some(unlike)}", hint)
 
 

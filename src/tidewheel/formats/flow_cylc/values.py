@@ -149,7 +149,8 @@ _TIMES = pattern(r"(\d+) ?[x×X] ?(P\S+)")
 
 def _duration_advice(text: str) -> str:
     if text.isdigit():
-        return f"{DURATION_ACCEPTED}; {text} seconds are PT{text}S"
+        seconds = "1 second is" if text == "1" else f"{text} seconds are"
+        return f"{DURATION_ACCEPTED}; {seconds} PT{text}S"
     upper = text.upper()
     if upper != text and _DURATION.fullmatch(upper):
         return f"write {upper}: durations are written in capitals"

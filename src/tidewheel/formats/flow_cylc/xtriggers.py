@@ -228,7 +228,8 @@ def _check_own_function(
             return
     nowhere = f"which is neither built in nor in lib/python/{call.function}.py"
     seen = f"xtrigger {label!r} calls {call.function}, {nowhere}"
-    hint = meant(call.function, SIGNATURES, "it must be installed where the scheduler runs")
+    where = "it must be installed where it is called: beside the scheduler or its workers"
+    hint = meant(call.function, SIGNATURES, where)
     findings.warning("unknown-xtrigger-function", seen, hint, place)
 
 

@@ -329,8 +329,8 @@ def create_words(words: str, images: Collection[str] = ()) -> str:
         if images and not any(name in words for name in images):
             words = f"{', '.join(images)}: {words}"
         return (
-            f"an image is not here and could not be fetched: {words}; check its name, or load "
-            "it on the machine (docker load, docker pull)"
+            f"an image is missing on this machine and could not be fetched: {words}; check its "
+            "name, or load it on the machine (docker load, docker pull)"
         )
     return f"docker refused to create the containers of the stage: {words}"
 

@@ -288,4 +288,4 @@ class Engine(ABC):
             if not found:
                 return
             await asyncio.sleep(self.remove_rest_seconds)
-        raise EngineAway(f"{project} cannot be removed: something of it is still in use")
+        raise EngineAway(f"{project} cannot be removed: one of its parts is still in use")

@@ -80,9 +80,9 @@ class CurrentHistory(TypedDict):
 
 
 class ReportIn(In):
-    """The worker and the attempt that are spoken of.
+    """The worker and the attempt of a report.
 
-    By default they are the owner, if it is the caller's, and the last attempt.
+    By default these are the owner, if it is a worker of the caller, and the last attempt.
     """
 
     worker: str | None = None

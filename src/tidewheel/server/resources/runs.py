@@ -82,7 +82,7 @@ class LogFileQuery(In):
 class RunLogQuery(LogFileQuery):
     """Says which part of which log is asked for; without an offset it is the end.
 
-    With an offset behind which there is nothing yet, wait_s is how long to wait for more.
+    If the file has nothing after the offset yet, the request waits up to wait_s for more.
     """
 
     offset: Offset | None = None

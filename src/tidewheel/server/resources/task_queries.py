@@ -154,7 +154,7 @@ def _fields(query: TaskQuery, leave_out: tuple[str, ...] = ()) -> tuple[str, ...
     wanted = tuple(dict.fromkeys(name.strip() for name in query.fields.split(",")))
     if unknown := [name for name in wanted if name not in known]:
         accepted = ", ".join(known)
-        raise BadRequest([f"there is no field {unknown[0][:100]!r}; known are {accepted}"])
+        raise BadRequest([f"there is no field {unknown[0][:100]!r}; expected {accepted}"])
     return wanted
 
 

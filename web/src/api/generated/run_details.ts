@@ -137,7 +137,7 @@ export type NestedRun = {
   reason: string;
 };
 
-/** Shows one task of a run in full; `why` is empty for a task that runs. `values`: the values that later tasks get, returned by the task or set by an operator; null: there are no values. */
+/** Shows one task of a run in full; `why`: why it does not run, or that it is running. `values`: the values that later tasks get, returned by the task or set by an operator; null: there are no values. */
 export type TaskDocument = {
   run: string;
   id: string;

@@ -46,7 +46,7 @@ export function QueueSettings({ queue: given, onClose }: { queue: QueueFacts | n
         <Flag label="Paused" says="No worker gets tasks of this queue; running tasks continue." is={flags.paused} onChange={(paused) => setFlags({ ...flags, paused })} />
         <fieldset>
           <legend>The whole queue</legend>
-          <LimitRow row={rows[0] ?? NO_LIMIT} wrong={wrong[0] ?? {}} change={(part) => change(0, part)} use={given === null ? "" : ` ${running} run now.`} />
+          <LimitRow row={rows[0] ?? NO_LIMIT} wrong={wrong[0] ?? {}} change={(part) => change(0, part)} use={given === null ? "" : ` Now running: ${running}.`} />
         </fieldset>
         <fieldset>
           <legend>By limit key</legend>
