@@ -341,7 +341,7 @@ class WorkerSettings:
     # When stopped: YIELD ends the jobs and gives their tasks to other workers, DRAIN finishes
     # the jobs, LEAVE lets them run, and the next worker on this host adopts them.
     on_stop: OnStop = OnStop.YIELD
-    grace_seconds: float = 30.0  # when stopped with yield or drain: then what is left is killed
+    grace_seconds: float = 30.0  # how long jobs may take to end when it stops (yield, drain)
     tie_jobs: bool = False  # whether jobs are ended when the worker ends, even if it is killed
     job_limits: JobLimits = field(default_factory=JobLimits)  # for each process of a job
     usage_interval_seconds: float = 5.0  # how often the resources that jobs use are measured
