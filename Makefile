@@ -38,7 +38,7 @@ $(INSTALLED): pyproject.toml requirements/dev.txt
 	@touch $@
 
 .PHONY: demo
-demo: setup ## See it work
+demo: setup ## Run a demonstration
 	$(BIN)/python examples/demo.py
 
 .PHONY: check
@@ -50,23 +50,23 @@ parts: setup ## Install what tests start: PostgreSQL, Docker, Slurm; quick where
 	$(BIN)/python -m tests.support.parts
 
 .PHONY: test
-test: static weblint parts chromium ## Everything; by hand with a fresh seed, with CI=true as CI does
+test: static weblint parts chromium ## All tests; also with a new seed, unless CI=true
 	$(BIN)/python tests/run_suites.py $(if $(SEED),--seed $(SEED))
 
 .PHONY: static
-static: setup ## What can be checked without running anything
+static: setup ## Format, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 .PHONY: fix
-fix: setup ## Let ruff mend what it can
+fix: setup ## Let ruff correct what it can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 .PHONY: coverage
-coverage: setup ## The core's branches must all be taken by the fast tests
+coverage: setup ## Check that the fast tests execute every branch of the core
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -q -n 2 --dist worksteal -m 'not slow' \
 		--randomly-seed=$(or $(SEED),1) --hypothesis-seed=$(or $(SEED),1) \
@@ -89,14 +89,14 @@ sim: setup ## Simulate: SCHEDULES=n of them from SEED=n on; a failing seed repla
 	$(BIN)/python -m tests.sim.joint_campaign --seed $(or $(SEED),1) --schedules $(SCHEDULES)
 
 .PHONY: soak
-soak: setup ## MINUTES=n of worlds that nobody has seen before, on every core; failing seeds are told
+soak: setup ## MINUTES=n of simulations with new seeds, on every core; prints each seed that fails
 	$(BIN)/python tests/soak.py --minutes $(MINUTES)
 
 # Otherwise commands of tests are forks of a loaded program.
 NEW_PROCESSES := TIDEWHEEL_TEST_NEW_PROCESSES=1
 
 .PHONY: campaign
-campaign: setup ## The long simulation, what is nightly, many times the faults; before figures are published
+campaign: setup ## Hours of simulations, nightly tests and faults; before figures are published
 	$(BIN)/python -m tests.kit.simulate --seed $(or $(SEED),1) --schedules $(CAMPAIGN_SCHEDULES)
 	$(BIN)/python -m tests.sim.joint_campaign --seed $(or $(SEED),1) --schedules $(CAMPAIGN_RUNS)
 	$(NEW_PROCESSES) TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q \
@@ -110,7 +110,7 @@ campaign: setup ## The long simulation, what is nightly, many times the faults; 
 		tests/unit tests/spec tests/conformance
 
 .PHONY: bench
-bench: setup ## Every goal of docs/performance.md beside its peers, twice, in 20 minutes
+bench: setup ## Measure every goal of docs/performance.md, and the peers; 20 minutes
 	$(BIN)/python -m bench --write
 
 # The page is built where npm is there; without it the server has a plain one.
@@ -159,7 +159,7 @@ chromium:
 	fi
 
 .PHONY: traceability
-traceability: setup ## Which requirements no test proved in the last `make test`
+traceability: setup ## List the requirements that no test of the last `make test` proved
 	$(BIN)/python tests/traceability.py
 
 # Index and folder options are left out: where packages come from is the machine's business.

@@ -1,8 +1,8 @@
-"""What `make demo` shows: four forecast cycles, run for real, in a store of their own.
+"""What `make demo` shows: four forecast cycles with real jobs, in a separate store.
 
-Things to see: cycles that overlap within the runahead limit, a model run that needs the one
+You see cycles that overlap within the runahead limit, a model run that needs the one
 before it, observations that are fetched again after a failure (fetch in cycle 2), a branch
-taken by what the model says (flood_warning or fire_watch), and a failure that the graph
+that a message of the model chooses (flood_warning or fire_watch), and a failure that the graph
 handles (check in cycle 3, then smooth).
 """
 

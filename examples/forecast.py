@@ -1,4 +1,4 @@
-"""A small forecast that repeats four times: a definition in Python, and what it amounts to."""
+"""A small forecast that repeats four times, as a definition in Python."""
 
 from tidewheel import Workflow, all_of
 

@@ -1,10 +1,10 @@
 """A small forecast, from observations to a bulletin: what `make demo` shows.
 
-It uses a store of its own in a temporary folder, and one worker inside this process. Things
-to see: tasks that run side by side (regrid), a task with nothing to execute that joins them
+It uses a separate store in a temporary folder, and one worker inside this process. You see
+tasks that run at the same time (regrid), a task with nothing to execute that joins them
 (regions), a diamond (forecast, then chart and text, then bulletin), a task that fails once
-and is tried again (warnings), one that reports its progress (forecast), and one that starts
-before the task it needs has ended, as it needs only one of its outputs (preview).
+and is tried again (warnings), a task that reports its progress (forecast), and a task that
+needs only an output of another task, and so starts before that task has ended (preview).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ handlers = tidewheel.Handlers()
 
 @handlers.register("forecast")
 async def forecast(spec: dict[str, int], job: tidewheel.JobContext) -> dict[str, int]:
-    """Computes one day after the other; who needs only the first need not wait for the last."""
+    """Computes one day after the other; a task that needs only the first day can start then."""
     for day in range(1, spec["days"] + 1):
         await asyncio.sleep(0.5)
         job.progress(day / spec["days"])

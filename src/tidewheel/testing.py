@@ -114,8 +114,8 @@ class PlayedTask:
     waited_for: str  # what it waited for last: parent, clock, retry, limit, runahead, …
     parents: tuple[str, ...]  # the tasks whose outputs made it ready
     inputs: Mapping[str, object] = field(default_factory=dict)  # content of $TIDEWHEEL_INPUTS
-    variables: Mapping[str, str] = field(default_factory=dict)  # set by its [[[inputs]]]
-    arguments: Mapping[str, object] = field(default_factory=dict)  # of its Python function
+    variables: Mapping[str, str] = field(default_factory=dict)  # variables of its [[[inputs]]]
+    arguments: Mapping[str, object] = field(default_factory=dict)  # those of its function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

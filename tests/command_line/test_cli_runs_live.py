@@ -246,6 +246,35 @@ def test_a_run_that_completes_with_tasks_undone_says_how_many(tidewheel):
         assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", one["at"]) for one in told)
 
 
+FORGOTTEN = """
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 3
+    [[graph]]
+        P1 = a[-P1] => a => b
+[runtime]
+    [[a]]
+        script = test $CYLC_TASK_CYCLE_POINT != 2
+    [[b]]
+        script = true
+"""
+
+
+def test_a_run_that_completes_because_a_task_was_forgotten_counts_it_as_skipped(tidewheel):
+    """The tasks after it are in no pool: nothing else would say that they did not run."""
+    folder = tidewheel.folder / "forgotten"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(FORGOTTEN)
+    with tidewheel.started("run", "forgotten", "--fail-on", "skipped") as running:
+        running.read_until("waits 1h for you")
+        assert tidewheel("remove", "forgotten", "2/a", "--forget").status == 0
+        done = running.wait()
+    assert "completed after" in done.out and "1 failed, 2 succeeded, 1 skipped" in done.out
+    assert done.status == 1
+    assert "completed, 1 skipped" in tidewheel("runs").out
+
+
 def test_the_picture_on_a_terminal_counts_only_what_succeeded_as_done(tidewheel):
     """At point 10, which stands below point 9, two tasks fail and three are lost."""
     folder = tidewheel.folder / "undone"

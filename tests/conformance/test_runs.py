@@ -655,9 +655,10 @@ def test_what_was_not_done_is_found_among_what_is_forgotten(store):
         "failed": Verdict(VerdictKind.FINISHED, AtomValue.LOST, ended="failed"),
     }
     rows = [memory(name, 1, 0)._replace(verdicts=((1, one),)) for name, one in kinds.items()]
+    rows += [memory("left", 1, 1), memory("never there", 1, spawned=frozenset())]
     driver.write(changes=[ForgetMemory(row) for row in rows])
     found = store.forgotten(driver.run.number, only_undone=True)
-    assert {row.key[1] for row in found} == {"lost", "removed", "expired"}
+    assert {row.key[1] for row in found} == {"lost", "removed", "left", "expired"}
     assert len(store.forgotten(driver.run.number)) == len(rows)
 
 

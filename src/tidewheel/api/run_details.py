@@ -571,8 +571,8 @@ class RunDiff(TypedDict):
 
 class DryRun(DoneAtOnce, runs.OfRun):
     """Says what a command would do, and what would run then if every job succeeded; `diff` is
-    how a reload would change the definition, and null for every other command; `notices` say
-    what would be told of the run at once, apart from its status."""
+    how a reload would change the definition, and null for every other command; `notices`
+    are sentences about immediate effects on the run, apart from its status."""
 
     runs: list[TriedRun]
     waits: list[TriedWait]

@@ -420,7 +420,7 @@ def _batch(answers: Sequence[Submitted], invalid: Sequence[Submitted]) -> Batch:
 
 
 class AsyncClient(WriteApi, ReadApi, LeaseApi):
-    """Is the asynchronous client of a store, PostgreSQL or SQLite, or of a server.
+    """Connects code with asyncio to a store (PostgreSQL or SQLite) or a server.
 
         import asyncio
         from tidewheel import AsyncClient

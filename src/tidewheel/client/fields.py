@@ -166,16 +166,15 @@ class TaskFields(TypedDict, total=False):
     flavours: Sequence[
         FlavouredNodes | Mapping[str, Any]
     ]  # how many nodes of each flavour; replaces nodes and exclusive
-    resources: (
-        Resources  # all resources in one object; replaces the fields from cpu to flavours
-    )
+    # All resources in one object; replaces the fields from cpu to flavours.
+    resources: Resources
     runner: str  # shell, slurm, compose or swarm
     compose: str  # for compose and swarm: the text of a compose file
     directives: Mapping[str, object] | Sequence[str]  # for Slurm: {"--mem": "2G"}
     unique_key: str  # until the task ends, its queue accepts no other task with this key
     limit_key: Annotated[str, "Which of the queue's limits the task counts towards."]
     tag: Annotated[str, "A word to find the task by."]
-    environment: Mapping[str, str]  # of its command; the worker fills in secret:NAME
+    environment: Mapping[str, str]  # variables for its command; secret:NAME stands for a secret
 
 
 _STORED = frozenset(one.name for one in dataclass_fields(NewTask))

@@ -87,7 +87,7 @@ def of_part(
 
 
 class Client:
-    """Is the blocking client of a store or a server, for code without asyncio.
+    """Connects code without asyncio to a store or a server; each call waits for its answer.
 
         from tidewheel import Client
 

@@ -51,7 +51,7 @@ from tidewheel.core.sched.events import (
 )
 from tidewheel.core.sched.pool import PastNeeded, RunStatus, TaskPool
 from tidewheel.core.sched.services import end_of_service
-from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
+from tidewheel.core.sched.task_state import AtomValue, Key, TaskHistory, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.lazy_dataclasses import pattern
 from tidewheel.ports.store import Store
@@ -348,9 +348,8 @@ class RunDriver(Service):
     async def _reason_with_undone(self, engine: RunEngine, reason: str) -> str:
         """Returns why a run is completed, with how many of its tasks were lost or skipped."""
         rows = await self._store.forgotten(self._number, only_undone=True)
-        forgotten = {row.key: dict(row.verdicts) for row in rows}
-        evicted = engine.batch.touched.forgotten.items()
-        forgotten |= {key: memory.verdicts for key, memory in evicted}
+        forgotten = {row.key: row.memory() for row in rows}
+        forgotten |= engine.batch.touched.forgotten
         inside = await engine.nested.undone(engine)
         return with_undone(reason, _undone(engine.pool, forgotten) + inside)
 
@@ -426,18 +425,17 @@ class RunDriver(Service):
         self.ask_stop()
 
 
-def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
+def _undone(pool: TaskPool, forgotten: Mapping[Key, TaskHistory]) -> Undone:
     """Counts the lost and the skipped tasks of a run, with those that the pool forgot."""
     known = dict(forgotten)
     for point, there in pool.memory.items():
-        known |= {(point, name): memory.verdicts for name, memory in there.items()}
-    last = [
-        verdicts[max(verdicts)]
-        for (_, name), verdicts in known.items()
-        if verdicts and name in pool.plan.nodes
-    ]
+        known |= {(point, name): memory for name, memory in there.items()}
+    those = [one for (_, name), one in known.items() if name in pool.plan.nodes]
+    last = [one.verdicts[max(one.verdicts)] for one in those if one.verdicts]
     lost = sum((one.kind, one.death) == (VerdictKind.PRUNED, AtomValue.LOST) for one in last)
-    skipped = sum(not known.get(key) for key in pool.run.missed)  # a reload was too late
+    skipped = sum(not (key in known and known[key].verdicts) for key in pool.run.missed)
+    # Taken out with its atoms open (`remove --forget`): it is over in no flow.
+    skipped += sum(bool(one.spawned) and not one.verdicts for one in those)
     expired = (VerdictKind.FINISHED, EXPIRED)
     skipped += sum(
         one.kind is VerdictKind.REMOVED or (one.kind, one.ended) == expired for one in last

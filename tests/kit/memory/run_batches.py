@@ -366,10 +366,14 @@ def list_forgotten(t: Tables, *, run: int, count: int, only_undone: bool) -> lis
     found = [
         (-key[1], key[2], row["body"])
         for key, row in _of(t.memory, run)
-        if row["forgotten"]
-        and (not only_undone or any(sign in row["body"] for sign in _SIGNS_OF_UNDONE))
+        if row["forgotten"] and (not only_undone or _is_undone(row["body"]))
     ]
     return [(body,) for _, _, body in sorted(found)[:count]]
+
+
+def _is_undone(body: str) -> bool:
+    is_over = '"verdicts":' in body or '"spawned":[]' in body or '"spawned":[' not in body
+    return not is_over or any(sign in body for sign in _SIGNS_OF_UNDONE)
 
 
 def find_memory(t: Tables, *, run: int, tasks: Sequence[Record]) -> list[Row]:

@@ -391,7 +391,7 @@ def audit_command(
 
     At a server, only admins may do this. Each entry has a hash of itself and of the entry
     before it, so `--check` and `verify` find the first entry that was changed, removed or
-    inserted. A person who may write to the database can compute the hashes anew; `verify
+    inserted. The owner of the database can compute the hashes anew; `verify
     --audit-head` finds that, too.
     """
     check_apart(("export_to",), "check_file")

@@ -320,7 +320,7 @@ class JobContext:
     def should_stop(self) -> bool:
         """Says whether the handler was asked to end: by ``cancel``, by the task's time limit,
         or because its worker stops. If a function does not end in time, its attempt fails: the
-        function goes on in the worker, but its result is ignored."""
+        function continues in the worker, but its result is ignored."""
         return self._stop.asked
 
     def wait_for_stop(self, seconds_max: float) -> bool:

@@ -477,7 +477,7 @@ def forgotten(
 ) -> list[PutMemory]:
     """Returns what is stored of tasks that the pool has forgotten, newest points first.
 
-    With ``only_undone`` only of those that were lost, removed, or expired.
+    With ``only_undone`` only of those that were lost, removed (also with --forget), or expired.
     """
     get_run(tx, run)
     rows = tx.rows("list_forgotten", run=run, count=page_count(count), only_undone=only_undone)

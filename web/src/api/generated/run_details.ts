@@ -532,7 +532,7 @@ export type RunDiff = {
   files: FileDiff[];
 };
 
-/** Says what a command would do, and what would run then if every job succeeded; `diff` is how a reload would change the definition, and null for every other command; `notices` say what would be told of the run at once, apart from its status. */
+/** Says what a command would do, and what would run then if every job succeeded; `diff` is how a reload would change the definition, and null for every other command; `notices` are sentences about immediate effects on the run, apart from its status. */
 export type DryRun = {
   run: string;
   verb: string;
