@@ -57,6 +57,15 @@ def texts(page: Document, name: str) -> Sequence[str]:
     return cast("Sequence[str]", page[name])
 
 
+def value_text(value: object) -> str:
+    """Returns a value of a document as people read it: what it lists, without brackets."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {one}" for name, one in value.items())
+    return str(value)
+
+
 def status_cell(status: object) -> StyledWord:
     """Returns the status of a run or a block with the look that the palette has for it."""
     return StyledWord(str(status), RUN_STATUSES.get(str(status)))

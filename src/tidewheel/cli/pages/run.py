@@ -41,6 +41,7 @@ from tidewheel.cli.pages.format import (
     state_cell,
     texts,
     took,
+    value_text,
 )
 from tidewheel.cli.verbs import TABLE
 from tidewheel.core.operator.verbs import Hold, Reload, Set, Stop
@@ -101,9 +102,8 @@ def _who_takes_it(run: Document) -> str:
     """Returns what has to happen so that an offered run goes on: a scheduler takes it, or
     somebody carries it on."""
     if run["status"] in REOPENED_STATUSES:
-        said = (
-            kept_text(cast("int", run.get("kept", 0))) or "it resumes when a scheduler takes it"
-        )
+        kept = kept_text(cast("int", run.get("kept", 0)))
+        said = kept or "it resumes when a scheduler takes it"
         return f"{said}; resume it: tidewheel run {quote(str(run['name']))}"
     return NO_SCHEDULER
 
@@ -418,16 +418,15 @@ def answer_lines(given: Given) -> Iterator[str]:
         yield f"  {safe(notice)}"
     for name, value in answer.items():
         if name not in _KNOWN and value not in (None, "", [], {}):
-            yield f"  {safe(name.replace('_', ' '))}: {safe(_value_text(value))}"
+            yield f"  {safe(name.replace('_', ' '))}: {safe(value_text(value))}"
 
 
 def _task_lines(given: Given, answer: Document, tasks: Mapping[str, object]) -> Iterator[str]:
     submitted, forgotten = _list(answer, "submitted"), _list(answer, "forgotten")
-    unchanged = cast("Mapping[str, str]", answer.get("unchanged") or {})
-    still_to_run = _list(answer, "still_to_run")
-    if answer.get("stages"):
-        unchanged = {stage_id(task_id): why for task_id, why in unchanged.items()}
-        still_to_run = [stage_id(task_id) for task_id in still_to_run]
+    shown_id = stage_id if answer.get("stages") else str
+    told = cast("Mapping[str, str]", answer.get("unchanged") or {})
+    unchanged = {shown_id(task_id): why for task_id, why in told.items()}
+    still_to_run = set(map(shown_id, _list(answer, "still_to_run")))
     for task_id in list(tasks)[:SHOWN_MAX]:
         became = _became_of_task(given.verb, tasks[task_id], task_id in submitted)
         if isinstance(given.command, Set) and given.command.values:
@@ -460,7 +459,7 @@ def _became_of_run(given: Given) -> str:
         is_reload = isinstance(command, Reload)
         return "continues: the definition is unchanged" if is_reload else "is unchanged"
     if isinstance(command, Stop):
-        bounds = {
+        ends = {
             "at point": command.at_point,
             "after": command.after_task,
             "at": command.at_time,
@@ -469,7 +468,7 @@ def _became_of_run(given: Given) -> str:
             return f"stops flow {command.flow}"
         if command.at_point == "none":
             return "no longer has a stop point"
-        said = [f" {word} {bound}" for word, bound in bounds.items() if bound]
+        said = [f" {word} {bound}" for word, bound in ends.items() if bound]
         return did + "".join(said) + (f" ({command.mode})" if command.mode != "clean" else "")
     if isinstance(command, Hold) and command.after:
         return f"{did} every task after {command.after}"
@@ -495,14 +494,6 @@ def _list(answer: Mapping[str, object], name: str) -> list[str]:
 def _some(names: list[str]) -> str:
     more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
     return safe(", ".join(names[:SHOWN_MAX])) + more
-
-
-def _value_text(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {one}" for name, one in value.items())
-    return str(value)
 
 
 # ---- what a command would do: a list, and a drawing of what follows what ----
