@@ -529,3 +529,13 @@ def test_a_queue_without_members_is_a_warning() -> None:
     queues = "[[queues]]\n    [[[default]]]\n        limit = 3\n    [[[q]]]\n        limit = 1"
     (finding,) = load_with_findings(flow("R1 = a", "[[a]]", scheduling=queues))[1]
     assert (finding.code, finding.severity) == ("empty-queue", Severity.WARNING)
+
+
+def test_a_script_of_which_only_comments_are_left_is_a_warning() -> None:
+    script = 'script = """\n# fetch the data\n\n  # {% if live %}\n"""'
+    (finding,) = load_with_findings(flow("R1 = a", f"[[a]]\n{script}"))[1]
+    assert (finding.code, finding.severity) == ("idle-script", Severity.WARNING)
+    assert finding.message == "[runtime][a]script has only comments"
+    for more in ("pre-script = true", ""):
+        said = f"[[a]]\n{script if more else 'script ='}\n{more}"
+        assert not codes(flow("R1 = a", said), severity=Severity.WARNING)

@@ -350,6 +350,14 @@ def test_a_stop_point_is_set_and_taken_back():
     assert run.core.run.stop is None
 
 
+def test_a_run_says_that_it_does_not_stop_after_a_task_that_will_not_run():
+    run = Scenario("a => b => c\na:fail => m => n")
+    obey(run, Stop(after_task="1/c"))
+    told = ["the run does not stop after 1/c, which will not run"]
+    assert run.fails("1/a").notices("no stop") == told
+    assert run.runs_to_the_end().completed
+
+
 def test_a_run_stops_after_a_task():
     run = Scenario("a => b", final=9)
     assert obey(run, Stop(after_task="1/b"))["tasks"] == {"1/b": None}

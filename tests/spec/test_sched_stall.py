@@ -90,6 +90,13 @@ def test_held_tasks_are_waited_for_and_not_called_a_stall():
     assert run.releases("1/B").pool == {"1/B": "running"}
 
 
+def test_held_tasks_beyond_the_stop_point_keep_no_run_from_stopping_there():
+    run = Scenario("a[-P1] => a => b", final=3).happens(StopPointSet(1, 0.0))
+    run.holds("2/a").runs_to_the_end()
+    assert (run.pool, run.status) == ({"2/a": "held"}, "stopped")
+    assert run.happens(RunContinued(0.0)).status == "waiting for release"
+
+
 @pytest.mark.req("R001-29")
 def test_stopping_now_keeps_the_pool_and_the_run_carries_on():
     run = Scenario("foo => bar", final=9).happens(RunStopped(StopMode.NOW, 0.0))

@@ -381,6 +381,7 @@ FORGOTTEN = (
     "is not in the pool: it now counts as never run, and runs again if a task that it needs "
     "runs again, or if you trigger it"
 )
+STILL_TO_RUN = "was set, and still runs when its needs are met"
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(
     {"tasks", "submitted", "killed", "polled", "comes_back", "forgotten", "notices", "status"}
@@ -422,21 +423,19 @@ def answer_lines(given: Given) -> Iterator[str]:
 
 
 def _task_lines(given: Given, answer: Document, tasks: Mapping[str, object]) -> Iterator[str]:
-    submitted, forgotten = _list(answer, "submitted"), _list(answer, "forgotten")
-    shown_id = stage_id if answer.get("stages") else str
-    told = cast("Mapping[str, str]", answer.get("unchanged") or {})
-    unchanged = {shown_id(task_id): why for task_id, why in told.items()}
-    still_to_run = set(map(shown_id, _list(answer, "still_to_run")))
+    submitted = _list(answer, "submitted")
+    unchanged = cast("Mapping[str, str]", answer.get("unchanged") or {})
+    told = {task_id: f"is unchanged: {why}" for task_id, why in unchanged.items()}
+    told |= dict.fromkeys(_list(answer, "still_to_run"), STILL_TO_RUN)
+    told |= dict.fromkeys(_list(answer, "forgotten"), FORGOTTEN)
+    if answer.get("stages"):
+        told = {stage_id(task_id): became for task_id, became in told.items()}
     for task_id in list(tasks)[:SHOWN_MAX]:
         became = _became_of_task(given.verb, tasks[task_id], task_id in submitted)
         if isinstance(given.command, Set) and given.command.values:
             names = ", ".join(one.partition("=")[0].strip() for one in given.command.values)
             became = f"now has the given value of {names}, until its job returns another one"
-        if task_id in unchanged:
-            became = f"is unchanged: {unchanged[task_id]}"
-        if task_id in still_to_run:
-            became = "was set, and still runs when its needs are met"
-        yield f"{safe(task_id)} {FORGOTTEN if task_id in forgotten else became}"
+        yield f"{safe(task_id)} {told.get(task_id, became)}"
     if more := more_text(len(tasks)):
         yield more
 
@@ -479,11 +478,8 @@ def _news(answer: Mapping[str, object], tasks: Mapping[str, object]) -> list[str
     """Returns the notices of an answer that its other lines do not say."""
     known = {f"{one} was triggered" for one in tasks} | {str(answer.get("status"))}
     known |= {f"{one} is active already" for one in tasks}
-    return [
-        one
-        for one in _list(answer, "notices")
-        if not any(one == said or one.startswith(f"{said} ") for said in known)
-    ]
+    said = tuple(f"{one} " for one in known)  # and what may follow
+    return [one for one in _list(answer, "notices") if not f"{one} ".startswith(said)]
 
 
 def _list(answer: Mapping[str, object], name: str) -> list[str]:

@@ -36,6 +36,7 @@ from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.lifecycle import DROPPED, MISSED
 from tidewheel.core.sched.missed import missed_texts
 from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.reachability import NO_STOP
 from tidewheel.core.sched.services import ending_jobs
 from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
 from tidewheel.core.sched.task_state import JobPhase, Key, PoolState
@@ -64,8 +65,8 @@ WAIT_WORDS = {RETRY: "its retry delay", CLOCK: "the clock"}
 ENDS = tuple(STATES_OF_ENDS.values())
 # What is said of a task at the moment it happens; the rest is in the log.
 TOLD = frozenset(("started", *RETRIES, "blocked", "lost", *ENDS))
-# What jobs did not do although they succeeded, or said amiss.
-NOTICED = ("incomplete", DROPPED, MISSED, MISTAKEN)
+# What jobs did not do although they succeeded, what will not happen, or what jobs said amiss.
+NOTICED = ("incomplete", DROPPED, MISSED, NO_STOP, MISTAKEN)
 SAID_BY_ITS_END = "which nothing handles"  # a failure is told as such
 TROUBLE = {
     "store.unavailable": "{error}; trying again",

@@ -31,6 +31,7 @@ from tidewheel.core.sched.evaluation import is_true, member_value
 from tidewheel.core.sched.events import Event, JobEnd, JobEnded, Notice, Submit
 from tidewheel.core.sched.lifecycle import DROPPED, MISSED
 from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.reachability import NO_STOP
 from tidewheel.core.sched.spawn import EXPIRY
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.task_state import (
@@ -64,6 +65,7 @@ _LEVELS = {
     "lost": WARNING,
     DROPPED: WARNING,
     MISSED: WARNING,
+    NO_STOP: WARNING,
     "stalled": CRITICAL,
     "stall timeout": CRITICAL,
 }

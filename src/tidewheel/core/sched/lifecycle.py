@@ -220,9 +220,11 @@ def _status_when_idle(pool: TaskPool) -> RunStatus:
 
 
 def only_held(pool: TaskPool) -> Iterator[PooledTask]:
-    """Yields the tasks that would run if somebody released them."""
+    """Yields the tasks up to the stop point that would run if somebody released them."""
+    stop = pool.run.stop
     for task in pool.tasks.values():
-        if task.standing is PoolState.HELD and not task.missing:
+        is_held = task.standing is PoolState.HELD and not task.missing
+        if is_held and (stop is None or task.point <= stop):
             yield task
 
 

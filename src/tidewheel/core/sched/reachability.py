@@ -40,6 +40,7 @@ from tidewheel.core.sched.task_state import (
 
 ROUNDS_MAX = 100  # of evaluating at once what follows from a verdict at points not reached
 CHAIN_MAX = 100  # links of a chain of verdicts: what was forgotten is looked up in the store
+NO_STOP = "no stop"  # the notice that a task after which the run was to stop will not run
 
 Cause = tuple[Point, str, str]
 
@@ -200,9 +201,12 @@ def _prune(
     context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
 ) -> None:
     propagation.mark_unreachable(context, node, point, flows, verdict)
+    key = (point, node.name)
     if verdict.death is AtomValue.LOST:
-        key = (point, node.name)
         context.notice("lost", key, chain_text(context.pool, key, min(flows)))
+    if context.pool.run.stop_after == key:
+        name = context.plan.name_of(key)
+        context.notice(NO_STOP, key, f"the run does not stop after {name}, which will not run")
 
 
 def _has_true_atom(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:

@@ -125,7 +125,11 @@ def check_tasks(
 ) -> None:
     """Reports mistakes in tasks after inheritance; those that share a value share a finding."""
     seen: set[tuple[int, int, int]] = set()
+    scripts: set[str] = set()
     for node in nodes:
+        if node.scripts.main not in scripts:
+            scripts.add(node.scripts.main)
+            _check_script(node, findings)
         key = (id(node.outputs), id(node.events), id(node.skip))
         if key in seen:
             continue
@@ -144,6 +148,20 @@ def check_tasks(
                 message = f"{where} names {output!r}, which this task does not have"
                 hint = meant(output, known, "declare it under [[[outputs]]], or remove it")
                 findings.warning("unknown-output", message, hint, node.position)
+
+
+def _check_script(node: NodeDef, findings: Findings) -> None:
+    """Reports a script that does nothing, as a template may have left only its comments."""
+    main, others = node.scripts.main, (node.scripts.pre, node.scripts.post)
+    if not main.lstrip().startswith("#") or any(others):
+        return
+    if all(line.lstrip()[:1] in ("", "#") for line in main.splitlines()):
+        findings.warning(
+            "idle-script",
+            f"[runtime][{node.name}]script has only comments",
+            "the task does nothing and succeeds; write its commands, or remove the script",
+            node.position,
+        )
 
 
 def _check_messages(node: NodeDef, findings: Findings) -> None:
