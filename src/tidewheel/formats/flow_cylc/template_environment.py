@@ -86,6 +86,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {"raise": raise_, "assert": assert
 # The environment.
 
 _PYTHON_PREFIX = "__python__."
+_SET = re.compile(r"\{%[-+]?\s*set\s+(\w+)")  # what a template itself gives a value
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
@@ -200,11 +201,11 @@ class FlowEnvironment(TracedEnvironment):
         return "template-failed", f"{type(error).__name__}: {error}", ""
 
     def advice(self, message: str, text: str, line: int, variables: dict[str, object]) -> str:
-        del text, line
+        del line
         match = _UNDEFINED.search(message)
         if match is None:
             return ""
-        known = [*variables, *(name for name in self.globals)]
+        known = [*variables, *self.globals, *_SET.findall(text)]
         near = difflib.get_close_matches(match[1], known, 1)
         nearest = f"; {near[0]!r} is known" if near else ""
         return f"give it a value: -s {match[1]}=VALUE{nearest}"
