@@ -284,6 +284,8 @@ def _effect(words: Sequence[str]) -> str:
     effect = _EFFECTS.get(verb, "")
     if verb == "set":
         effect = next((_EFFECTS_OF_SET[one] for one in words if one in _EFFECTS_OF_SET), effect)
+    if "--reflow" in words:
+        effect = "run it and everything after it again"
     if any("*" in one for one in words):
         effect = re.sub(r"\bit\b", "them", effect.replace("its job", "their jobs"))
     return effect
