@@ -121,7 +121,7 @@ def test_each_reload_of_a_run_is_a_version_that_can_be_compared(tidewheel):
         assert "+        R1 = first => third" in said
         assert "VERSION" in tidewheel("show", "flow", "--versions").out
         unknown = tidewheel("show", "flow", "--diff", "1", "7")
-        assert "has no version 7" in unknown.err and "It has 1, 2, 3" in unknown.err
+        assert "has no version 7" in unknown.err and "Its versions: 1, 2, 3" in unknown.err
         assert "two versions" in tidewheel("show", "flow", "--diff", "1").err
         tidewheel("stop", "--kill")
         running.wait()

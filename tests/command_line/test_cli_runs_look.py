@@ -366,7 +366,8 @@ def test_why_of_a_task_that_succeeded_asks_for_no_action(tidewheel):
     run = started(tidewheel).succeeds("1/prep")
     shown = tidewheel("why", run.name, "1/prep").out
     assert "1/prep succeeded in flow 1\n" in shown and "needs action" not in shown
-    assert f"tidewheel trigger {run.name} 1/prep --reflow" in shown
+    again = "# run it and everything after it again"
+    assert f"tidewheel trigger {run.name} 1/prep --reflow  {again}" in shown
 
 
 def test_the_command_that_why_names_works(tidewheel):
@@ -549,7 +550,7 @@ def test_a_log_that_is_not_there_is_refused_with_what_is(tidewheel):
         (["log", "1/model_a"], "It has job.err"),
         (["log", "1/post"], "tidewheel why forecast/run1 1/post"),
         (["log", "1/model_a", "--file", "stdin"], "It has out, err"),
-        (["log", "1/model_a", "-s", "7"], "has no submission 7"),
+        (["log", "1/model_a", "-s", "7"], "has no submission 7\n  Its submissions: 1"),
     ]
     told = answers(tidewheel, [words for words, _ in words_and_refusals])
     for (_, said), answer in zip(words_and_refusals, told, strict=True):

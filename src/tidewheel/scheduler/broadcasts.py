@@ -408,6 +408,10 @@ def _namespace(name: str, graph: Graph) -> str:
     known = {ROOT, *graph.nodes, *graph.families}
     if name not in known and name not in graph.nodes:  # or it is an element
         like = nearest(name, known)
-        hint = f"did you mean {like}?" if like else "tidewheel list shows tasks and families"
+        hint = (
+            f"did you mean {like}?"
+            if like
+            else "to list tasks and families: tidewheel list --all"
+        )
         raise Refused(f"there is no task or family {name}; {hint}")
     return name

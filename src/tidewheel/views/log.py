@@ -196,12 +196,13 @@ async def _job_place(asked: AskedView, text: str) -> LogPlace:
     submit = asked.number("submit") or named or latest
     if submit not in found:
         known = ", ".join(map(str, sorted(found)))
-        raise Refused(f"{task} has no submission {submit}; there are {known}")
+        raise Refused(f"{task} has no submission {submit}; its submissions: {known}")
     attempts = found[submit].attempt
     attempt = asked.number("attempt") or max(1, attempts)
     if attempt > max(1, attempts):
         raise Refused(
-            f"{task} has no attempt {attempt} of submission {submit}; the last is {attempts}"
+            f"{task} has no attempt {attempt} of submission {submit}; "
+            + (f"the last is {attempts}" if attempts else "no worker has taken it yet")
         )
     job = JobName(view.name, point, key[1], submit)
     folder = paths.submission_directory(asked.context.home, job, attempt)

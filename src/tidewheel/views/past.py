@@ -311,7 +311,7 @@ async def diff(asked: AskedView) -> api.RunDiff:
         if len(had) == 1:
             raise Refused(f"{asked.run.name} was never reloaded: it has one version, {known}")
         unknown = version if version not in had else against
-        raise Refused(f"{asked.run.name} has no version {unknown}; it has {known}")
+        raise Refused(f"{asked.run.name} has no version {unknown}; its versions: {known}")
     kept = [await asked.store.definition(had[one].definition) for one in (version, against)]
     told = await asyncio.to_thread(run_definitions_diff, *kept)
     files = cast("list[FileDiff]", told["files"])

@@ -170,7 +170,8 @@ class InvalidDefinition(Refused):
         errors = [str(one) for one in self.findings if one.severity is Severity.ERROR]
         more = [f"… and {len(errors) - SHOWN_MAX} more"] if len(errors) > SHOWN_MAX else []
         listed = "\n".join([*errors[:SHOWN_MAX], *more])
-        super().__init__(f"{self.subject} {workflow!r} has {len(errors)} error(s):\n{listed}")
+        count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+        super().__init__(f"{self.subject} {workflow!r} has {count}:\n{listed}")
 
 
 CANDIDATES_MAX = 2_000  # compared with one word: a hint must not cost more than the work

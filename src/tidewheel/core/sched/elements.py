@@ -289,10 +289,9 @@ def refuse_renamed_elements(pool: TaskPool, graph: Graph) -> None:
             and element_name(name, task.plan.element[1]) == task.plan.name
         ]
         if left:
+            more = f" and {len(left) - 1} more have" if len(left) > 1 else " has"
             raise Refused(
-                f"{left[0]} has not ended"
-                + (f", nor have others ({len(left) - 1})" if len(left) > 1 else "")
-                + f", and the new definition has {renamed[0]} instead of {name}: elements of "
-                f"{name} would never be processed. Reload when they have ended, or keep "
-                f"the name {name}"
+                f"{left[0]}{more} not ended, and the new definition has {renamed[0]} instead "
+                f"of {name}: elements of {name} would never be processed. Reload when they have "
+                f"ended, or keep the name {name}"
             )

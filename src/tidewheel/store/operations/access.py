@@ -55,7 +55,8 @@ STORED[Grant, "names"] = Stored(_names, json.dumps)
 def create_token(tx: Transaction, new: NewToken) -> TokenView:
     """Stores a new token and returns it; raises BadSetting if it breaks a rule."""
     if findings := token_findings(new):
-        raise BadSetting("token", new.name, f"a valid token: {'; '.join(findings)}")
+        fault = f"token {new.name!r}: {'; '.join(findings)}"
+        raise BadSetting("token", new.name, fault=fault)
     if new.kind is not TokenKind.BEARER or new.identity is not None:
         keep, count = LOGINS_KEPT_SECONDS, FORGOTTEN_AT_ONCE_MAX
         tx.rows("forget_logins", keep_seconds=keep, count=count)
