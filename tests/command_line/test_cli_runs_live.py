@@ -251,6 +251,8 @@ def test_a_run_that_completes_because_a_task_was_forgotten_counts_it_as_skipped(
     assert "completed after" in done.out and "1 failed, 2 succeeded, 1 skipped" in done.out
     assert done.status == 1
     assert "completed, 1 skipped" in tidewheel("runs").out
+    why = tidewheel("why", "forgotten", "3/a").out
+    assert "2/a:succeeded" in why and "clears on its own" not in why
 
 
 def test_the_picture_on_a_terminal_counts_only_what_succeeded_as_done(tidewheel):
