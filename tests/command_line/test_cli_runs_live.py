@@ -261,18 +261,26 @@ FORGOTTEN = """
 """
 
 
-def test_a_run_that_completes_because_a_task_was_forgotten_counts_it_as_skipped(tidewheel):
+@pytest.mark.parametrize(
+    "command",
+    [("remove", "forgotten", "2/a", "--forget"), ("stop", "forgotten", "--flow", "1")],
+)
+def test_a_run_that_completes_because_a_task_left_it_counts_the_task_as_skipped(
+    tidewheel, command
+):
     """The tasks after it are in no pool: nothing else would say that they did not run."""
     folder = tidewheel.folder / "forgotten"
     folder.mkdir()
     (folder / "flow.cylc").write_text(FORGOTTEN)
     with tidewheel.started("run", "forgotten", "--fail-on", "skipped") as running:
         running.read_until("waits 1h for you")
-        assert tidewheel("remove", "forgotten", "2/a", "--forget").status == 0
+        assert tidewheel(*command).status == 0
         done = running.wait()
     assert "completed after" in done.out and "1 failed, 2 succeeded, 1 skipped" in done.out
     assert done.status == 1
     assert "completed, 1 skipped" in tidewheel("runs").out
+    why = tidewheel("why", "forgotten", "3/a").out
+    assert "2/a:succeeded" in why and "clears on its own" not in why
 
 
 def test_the_picture_on_a_terminal_counts_only_what_succeeded_as_done(tidewheel):

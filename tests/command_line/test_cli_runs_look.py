@@ -366,7 +366,7 @@ def test_why_of_a_task_that_succeeded_asks_for_no_action(tidewheel):
     run = started(tidewheel).succeeds("1/prep")
     shown = tidewheel("why", run.name, "1/prep").out
     assert "1/prep succeeded in flow 1\n" in shown and "needs action" not in shown
-    again = "# run it and everything after it again"
+    again = "# run it again, and then everything after it"
     assert f"tidewheel trigger {run.name} 1/prep --reflow  {again}" in shown
 
 

@@ -173,7 +173,7 @@ _ROWS = (
     View(
         "log-line",
         "At which byte a line of a log begins, or which line a byte is in; each request "
-        "counts one part of the file.",
+        "counts the lines of one part of the file.",
         log_lines.LogLinePlace,
         view_query(
             line=(Batch | None, None), offset=(Batch | None, None), cursor=(_Cursor, ""), **_LOG

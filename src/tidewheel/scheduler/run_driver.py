@@ -430,16 +430,16 @@ def _undone(pool: TaskPool, forgotten: Mapping[Key, TaskHistory]) -> Undone:
     known = dict(forgotten)
     for point, there in pool.memory.items():
         known |= {(point, name): memory for name, memory in there.items()}
-    those = [one for (_, name), one in known.items() if name in pool.plan.nodes]
-    last = [one.verdicts[max(one.verdicts)] for one in those if one.verdicts]
+    nodes = pool.plan.nodes
+    known = {key: one for key, one in known.items() if key[1] in nodes}
+    last = [one.verdicts[max(one.verdicts)] for one in known.values() if one.verdicts]
     lost = sum((one.kind, one.death) == (VerdictKind.PRUNED, AtomValue.LOST) for one in last)
     skipped = sum(not (key in known and known[key].verdicts) for key in pool.run.missed)
-    # Taken out with its atoms open (`remove --forget`): it is over in no flow.
-    skipped += sum(bool(one.spawned) and not one.verdicts for one in those)
-    expired = (VerdictKind.FINISHED, EXPIRED)
-    skipped += sum(
-        one.kind is VerdictKind.REMOVED or (one.kind, one.ended) == expired for one in last
-    )
+    skipped += sum(one.kind is VerdictKind.REMOVED for one in last)
+    skipped += sum(one.kind is VerdictKind.FINISHED and one.ended == EXPIRED for one in last)
+    # Without a verdict: taken out by `remove --forget`, or with its only flow.
+    left = (key for key, one in known.items() if one.spawned and not one.verdicts)
+    skipped += sum(nodes[name].is_at(point) for point, name in left)
     return Undone(lost=lost, skipped=skipped)
 
 

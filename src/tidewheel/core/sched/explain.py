@@ -85,7 +85,7 @@ def why(pool: TaskPool, key: Key, due_at: DueAt = lambda _key, _wait: None) -> l
         found = _why_absent(pool, node, key)
     else:
         found = list(_why_pooled(pool, task, due_at))
-    if pool.run.status is not RunStatus.STALLED:
+    if pool.run.status not in (RunStatus.STALLED, RunStatus.COMPLETED):
         return found
     return [one._replace(passes=False) for one in found]  # nothing goes on by itself any more
 
