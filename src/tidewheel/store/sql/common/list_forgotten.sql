@@ -1,5 +1,5 @@
--- Looking: what a run has forgotten, newest points first; or only what was lost, removed (also with
--- --forget: spawned, and over in no flow), or expired.
+-- Looking: what a run has forgotten, newest points first; or only what was lost, removed, left or expired.
+-- Left: spawned, and over in no flow, as after `remove --forget`.
 SELECT body FROM tidewheel.memory
  WHERE run = :run AND forgotten
    AND (NOT :only_undone OR body LIKE '%"kind":"pruned","death":1,%' OR body LIKE '%"kind":"removed",%'
