@@ -163,7 +163,7 @@ SMTP_DEFAULT = "localhost:25"
 class SchedulerSettings:
     """The settings of a scheduler, which drives runs and takes over runs of dead schedulers."""
 
-    lease_seconds: float = RUN_LEASE_SECONDS_DEFAULT  # if silent for longer, it loses its runs
+    lease_seconds: float = RUN_LEASE_SECONDS_DEFAULT  # silence after which it loses its runs
     interval_seconds: float = 1.0  # seconds between two searches for runs without a scheduler
     runs_max: int = 1_000  # how many runs one process drives at once, without nested runs
     smtp: str = SMTP_DEFAULT  # the mail server for mail about events, HOST or HOST:PORT
@@ -345,7 +345,7 @@ class WorkerSettings:
     tie_jobs: bool = False  # whether jobs are ended when the worker ends, even if it is killed
     job_limits: JobLimits = field(default_factory=JobLimits)  # limits of each process of a job
     usage_interval_seconds: float = 5.0  # how often the resources that jobs use are measured
-    runners: tuple[str, ...] = ()  # besides bash and handlers: slurm, compose, swarm
+    runners: tuple[str, ...] = ()  # further runners: slurm, compose, swarm
     shell: bool = True  # whether it runs commands with bash
     allow_compose: tuple[str, ...] = ()  # what compose files may use of this host
     # How long an engine may take to fetch images and create containers.

@@ -215,6 +215,12 @@ def test_a_graph_with_mistakes_is_shown_all_the_same(tidewheel, flow):
     assert "did you mean 'script'?" in answer.err
 
 
+def test_a_graph_that_a_mistake_leaves_empty_is_not_blamed_on_the_points(tidewheel, flow):
+    flow("[scheduling]\n    [[graph]]\n        R1 = a =>\n")
+    shown = tidewheel("graph", "flow")
+    assert (shown.status, shown.out) == (2, "the graph has no tasks\n")
+
+
 def test_the_graph_for_programs(tidewheel, flow):
     flow(GOOD)
     graph = tidewheel("graph", "flow", "1", "1", "--json").json

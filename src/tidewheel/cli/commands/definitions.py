@@ -497,7 +497,9 @@ def _text_lines(shown: ShownWindow, *, suicides: bool) -> Iterator[str]:
     """Yields the lines that show the graph to a person at a terminal."""
     from tidewheel.cli.drawing.terminal import text_points
 
-    if shown.is_empty:
+    if not shown.graph.nodes:
+        yield "the graph has no tasks"
+    elif shown.is_empty:
         yield "there is no task between START and STOP"
     for page in text_points(shown.graph, shown.window):
         if not shown.graph.cycling.style.is_unwritten:
