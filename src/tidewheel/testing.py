@@ -335,7 +335,8 @@ class _Asked:
             known = dict(self.graph.nodes[node].definition.outputs)
             for one in outputs:
                 if one not in known:
-                    has = f"its outputs: {', '.join(known)}" if known else "it has no outputs"
+                    has = f"its custom outputs: {', '.join(known)}"
+                    has = has if known else "it has no custom outputs"
                     raise Refused(f"{task} has no output {one!r}; {has}")
 
 

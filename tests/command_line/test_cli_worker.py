@@ -84,6 +84,12 @@ def test_handlers_come_from_a_module_of_the_folder(tidewheel):
     assert status_of(tidewheel, "c") == "ready"
 
 
+@pytest.mark.parametrize("option", ["--gpu", "--cpu"])
+def test_a_worker_cannot_offer_less_than_nothing(tidewheel, option):
+    refused = tidewheel("worker", option, "-1", "--once")
+    assert (refused.status, f"{option} is -1" in refused.err) == (2, True)
+
+
 def test_a_worker_that_leaves_tasks_it_cannot_take_says_so(tidewheel):
     tidewheel("submit", "--label", "moon", "--", "true")
     tidewheel("submit", "--gpu", "9", "--", "true")
@@ -92,7 +98,7 @@ def test_a_worker_that_leaves_tasks_it_cannot_take_says_so(tidewheel):
     tidewheel("submit", "--id", "mine", "--", "true")
     once = tidewheel("worker", "--once")
     assert once.status == ExitCode.FAILED
-    for why in ("no label 'moon'", "too little gpu"):
+    for why in ("no label 'moon'", "too few GPUs"):
         assert f" 1 task left: {why}" in once.out
     assert "2 tasks left: no handler 'x'." in once.out
     assert status_of(tidewheel, "mine") == "succeeded"

@@ -59,7 +59,7 @@ def test_a_job_that_announces_an_output_which_is_not_declared_fails_with_those_t
     assert (ran.end.ending, ran.status) == (Ending.FAILED, 2)
     assert ran.err.strip().splitlines() == [
         "tidewheel: foo has no output 'restart'",
-        "  Did you mean restart_written? It has restart_written, day1",
+        "  Did you mean restart_written? Its outputs: restart_written, day1",
     ]
     none = run_node(tmp_path, node(main="tidewheel message --output x"), submit=2)
     assert none.status == 2

@@ -14,6 +14,7 @@ import click
 from tidewheel.cli.parameters import DURATION, NODES, SIZE
 from tidewheel.cli.session import option, options
 from tidewheel.config import PREPARE_SECONDS_DEFAULT, RUNNERS, SHELL
+from tidewheel.errors import BadSetting
 
 if TYPE_CHECKING:
     from tidewheel.core.queue.resources import Resources
@@ -67,7 +68,7 @@ OPTION_NAMES = (
 
 
 def offered(options: dict[str, Any]) -> dict[str, Any]:
-    """Returns the options as fields of a worker's settings."""
+    """Returns the options as fields of a worker's settings; raises BadSetting below 0."""
     from tidewheel.wiring.workers import machine_capacity
 
     names = {"memory": "memory_bytes", "buffer": "buffer_bytes"}
@@ -76,6 +77,9 @@ def offered(options: dict[str, Any]) -> dict[str, Any]:
         for one in ("cpu", "memory", "gpu", "buffer")
         if options[one] is not None
     }
+    for one, value in said.items():
+        if value < 0:
+            raise BadSetting(f"--{one}", value, "0 or more")
     nodes = _nodes(options["nodes"])
     capacity = replace(machine_capacity(options["labels"]), **said, **nodes)
     as_said = {

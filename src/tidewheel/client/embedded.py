@@ -144,7 +144,7 @@ async def _ready(store: Store, view: QueueView) -> list[Task]:
 
 def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> str:
     """Returns what this worker lacks to run a task; "" if it lacks nothing."""
-    from tidewheel.services.explain import AMOUNTS, nodes_text  # noqa: PLC0415 - few ask
+    from tidewheel.services.explain import short_of  # noqa: PLC0415 - few ask
 
     if task.command is None and task.handler not in handlers:
         return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
@@ -155,9 +155,7 @@ def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> 
         return ""
     if absent := sorted(asked.labels - offered.labels):
         return f"no label {', '.join(map(repr, absent))}"
-    short = [one for one in AMOUNTS if getattr(asked, one) > getattr(offered, one)]
-    named = ", ".join(short).replace("_bytes", "") or nodes_text(asked)
-    return f"too little {named or 'of the requested resources'} (tidewheel worker --help)"
+    return f"{short_of(asked, offered)} (tidewheel worker --help)"
 
 
 RULES_LOOK_SECONDS = 5.0  # of the roles

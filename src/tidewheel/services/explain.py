@@ -288,6 +288,13 @@ AMOUNTS = {
     "nodes": "{} nodes",
     "buffer_bytes": "{} of buffer",
 }
+_SHORT_OF = {
+    "cpu": "too few cores",
+    "memory_bytes": "too little memory",
+    "gpu": "too few GPUs",
+    "nodes": "too few nodes",
+    "buffer_bytes": "too little buffer space",
+}
 # A worker offers so much without being told; cores and memory as its machine has them.
 OFFERED_BY_DEFAULT = {"gpu": 0, "nodes": 1, "buffer_bytes": 0}
 
@@ -326,6 +333,16 @@ def _externals(task: Task) -> list[str]:
     except BadStage:  # its worker will say so
         return []
     return [one.sentence(runner) for one in externals(document)]
+
+
+def short_of(asked: Resources, offered: Resources) -> str:
+    """Returns what a worker has too little of for a task, in words."""
+    words = (
+        text for one, text in _SHORT_OF.items() if getattr(asked, one) > getattr(offered, one)
+    )
+    nodes = nodes_text(asked)
+    few = f"too few nodes ({nodes})" if nodes else "too little of what it asks for"
+    return ", ".join(words) or few
 
 
 def nodes_text(asked: Resources) -> str:

@@ -144,7 +144,7 @@ def empty_store() -> Iterator[StoreSettings]:
 def open_store(where: Where = None) -> Store:
     """Opens the store at an address; without one, the store that ``store_settings`` finds."""
     settings = store_settings(where)
-    match scheme := settings.url.partition(":")[0]:
+    match settings.url.partition(":")[0]:
         case "sqlite":
             from tidewheel.store.sqlite import open_sqlite_store
 
@@ -166,8 +166,7 @@ def open_store(where: Where = None) -> Store:
             # It has the parts of a Store that can be asked of a server, and refuses the rest.
             return cast("Store", open_remote_store(settings))
         case _:
-            # The scheme alone: an address may hold a password.
-            raise BadSetting("store", f"{scheme}:…", STORES_ACCEPTED)
+            raise _unknown_store(settings.url)
 
 
 def with_readers_of(store: Store, second: Store) -> Store:
@@ -200,7 +199,7 @@ def migrate_store(where: Where = None) -> MigrationReport:
     require_database(where, "a migration")
     require_store(where)
     settings = store_settings(where)
-    match scheme := settings.url.partition(":")[0]:
+    match settings.url.partition(":")[0]:
         case "sqlite":
             from tidewheel.store.sqlite_file import migrate_sqlite
 
@@ -213,8 +212,13 @@ def migrate_store(where: Where = None) -> MigrationReport:
             with translated(), connect(settings) as connection:
                 return migrate(connection)
         case _:
-            # The scheme alone: an address may hold a password.
-            raise BadSetting("store", f"{scheme}:…", STORES_ACCEPTED)
+            raise _unknown_store(settings.url)
+
+
+def _unknown_store(url: str) -> BadSetting:
+    """Returns the refusal of an address; an address may hold a password, which is left out."""
+    scheme, colon, _ = url.partition(":")
+    return BadSetting("store", f"{scheme}:…" if colon else url, STORES_ACCEPTED)
 
 
 def _require_psycopg() -> None:

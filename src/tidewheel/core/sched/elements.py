@@ -292,6 +292,6 @@ def refuse_renamed_elements(pool: TaskPool, graph: Graph) -> None:
             more = f" and {len(left) - 1} more have" if len(left) > 1 else " has"
             raise Refused(
                 f"{left[0]}{more} not ended, and the new definition has {renamed[0]} instead "
-                f"of {name}: elements of {name} would never be processed. Reload when they have "
-                f"ended, or keep the name {name}"
+                f"of {name}: elements of {name} would never be processed. Reload when they "
+                f"have ended, or keep the name {name}"
             )
