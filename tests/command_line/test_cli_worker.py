@@ -236,6 +236,24 @@ def test_the_monitor_beside_a_worker_takes_back_what_a_killed_one_left(tidewheel
     assert signals_of(tidewheel, "a") == [None, "claim", "lapse", "claim", "succeed"]
 
 
+def test_a_worker_of_another_queue_is_not_idle_before_an_adopted_job_has_ended(tidewheel):
+    open_gate = tidewheel.folder / "open"
+    waits = f"until test -e {open_gate}; do sleep 0.05; done"
+    tidewheel("submit", "--id", "a", "--command", waits)
+    with tidewheel.started("worker") as first:
+        first.read_until("job.started")
+        first.send(signal.SIGKILL)
+    with tidewheel.started("worker", "--queue", "others", "--exit-when-idle") as second:
+        second.read_until("lease.adopted")
+        tidewheel("submit", "--id", "b", "--queue", "others", "--", "true")
+        second.read_until("job.ended")  # b's: from now on its own queue has nothing to do
+        open_gate.touch()
+        assert "a  attempt 1 succeeded" in second.read_until("job.ended")
+        assert second.wait().status == 0
+    assert signals_of(tidewheel, "a").count("claim") == 1
+    assert status_of(tidewheel, "a") == "succeeded"
+
+
 @pytest.mark.req("R002-74", "R002-76", "R002-78", "R002-85")
 def test_a_monitor_is_configured_by_its_environment(tidewheel):
     tidewheel("submit", "--id", "a", "--", "true")

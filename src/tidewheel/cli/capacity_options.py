@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from tidewheel.core.queue.resources import Resources
 
 offering_options = options(
-    option("--cpu", "Cores to offer. [default: all]", type=click.FloatRange(min=0)),
+    option("--cpu", "Cores to offer. [default: all]", type=float),
     option("--memory", "Memory to offer. [default: all]", type=SIZE),
-    option("--gpu", "GPUs to offer. [default: none]", type=click.IntRange(min=0), default=0),
+    option("--gpu", "GPUs to offer. [default: none]", type=int, default=0),
     option(
         "--nodes [FLAVOUR=]N...",
         "Machines to offer: N, or FLAVOUR=N for machines of one flavour; repeatable. "

@@ -158,7 +158,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     async def wait_for_idle() -> None:
         await worker.until_started()
         async with opened_store(session.store) as store:
-            await until_idle(store, worker.settings, names)
+            await until_idle(store, worker, names)
 
     until = wait_for_idle if options["exit_when_idle"] else None
     spare_garbage_collector()

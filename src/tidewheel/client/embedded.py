@@ -68,18 +68,19 @@ if TYPE_CHECKING:
     from tidewheel.runners.python.runner import Handlers
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.wiring.services import RunProcess
+    from tidewheel.worker.worker import Worker as WorkerService
 
 LOOK_SECONDS = 0.1
 TASKS_LOOKED_AT_MAX = 1_000
 
 
-async def until_idle(store: Store, settings: WorkerSettings, handlers: frozenset[str]) -> None:
-    """Waits until the queues of a worker have nothing for it to do.
+async def until_idle(store: Store, worker: Worker, handlers: frozenset[str]) -> None:
+    """Waits until a worker, which has started, has no job and its queues have none for it.
 
     That is so when no task in them is running, and no ready task in a queue that is not paused
-    is one that this worker could run.
+    is one that this worker could run. It may have adopted jobs of other queues.
     """
-    while await _has_work(store, settings, handlers):
+    while not worker.is_idle or await _has_work(store, worker.settings, handlers):
         await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -379,6 +380,7 @@ class Worker(Role):
         self.settings = worker_settings(**settings)
         self._machine: Machine = beside._machine if beside else Machine(self.settings.capacity)
         self._handlers, self._around, self._job_users = handlers, around_runner, job_users
+        self._worker: WorkerService | None = None
 
     async def serve(self, store: Store) -> None:
         async with workers.built_worker(
@@ -391,7 +393,14 @@ class Worker(Role):
             on_report=self._on_report,
             job_users=self._job_users,
         ) as worker:
+            self._worker = worker
             await self.attend(worker)
+
+    @property
+    def is_idle(self) -> bool:
+        """Says whether the worker has no job, whatever its queue, and has adopted what it
+        could."""
+        return self._worker is not None and self._worker.is_idle
 
 
 class Monitor(Role):

@@ -282,6 +282,7 @@ class Worker(Service):
         self.runners, self.host, self.surroundings = runners, host, surroundings
         self._runtime: Runtime | None = None
         self.changed = Wakeup(surroundings.clock)  # rung when attempts are over
+        self._has_adopted = False  # whether it has looked for jobs of dead workers
         self._mode = settings.on_stop
         self._at_once = False
 
@@ -309,6 +310,11 @@ class Worker(Service):
         if self._runtime is not None:
             self._runtime.health.hear(text)
 
+    @property
+    def is_idle(self) -> bool:
+        """Says whether it has no job, whatever its queue, and has adopted what it could."""
+        return self._has_adopted and self._runtime is not None and not len(self._runtime.jobs)
+
     def rest_seconds(self) -> float | None:
         return None
 
@@ -327,6 +333,7 @@ class Worker(Service):
             return
         group.add(runtime.keep_leases())
         await self._adopt_orphans(runtime)
+        self._has_adopted = True
         # Beside the claims: Slurm or an engine may take a second to answer, and a runner ends
         # earlier attempts of a task itself before it starts the next.
         tidying = group.member(self._remove_leftovers())
