@@ -148,8 +148,6 @@ def test_a_damaged_store_is_left_alone(tidewheel):
             "module json has no 'dump_all'; the module has none",
         ),
         (["worker", "--slots", "0"], "slots is 0"),
-        (["worker", "--gpu", "-1"], "--gpu is -1"),
-        (["run", ".", "--cpu", "-1"], "--cpu is -1.0"),
         (["worker", "--grace", "-1s"], "is not valid; expected seconds"),
         (["monitor", "--interval", "0"], "interval_seconds is 0.0"),
         (["completion", "tcsh"], "'tcsh' is not one of"),
