@@ -189,6 +189,21 @@ def test_a_store_whose_file_was_deleted_says_so_and_no_empty_one_takes_its_place
         assert not (tmp_path / "tidewheel.db").exists()
 
 
+@pytest.mark.parametrize("part", ["wal", "shm"])
+def test_a_store_whose_log_or_its_index_is_gone_stores_nothing_more_and_keeps_what_it_has(
+    tmp_path, part
+):
+    with opened(tmp_path) as store:
+        store.put("a")
+        (tmp_path / f"tidewheel.db-{part}").unlink()
+        with pytest.raises(
+            StoreUnreachable, match=f"-{part}, a part of the store, was deleted"
+        ):
+            store.put("b")
+    with opened(tmp_path) as store:
+        assert store.listed() == ["a"]
+
+
 @pytest.mark.parametrize("other", [False, True])
 def test_a_store_whose_file_is_gone_or_another_stores_nothing_more(tmp_path, other):
     kept = tmp_path / "kept"
