@@ -473,7 +473,7 @@ class SqliteStore(DatabaseStore):
         answers: list[_Answer] = []
         is_alone = len(batch) == 1
         try:
-            self._files.require()  # or what is written would be lost
+            self._files.require(self._writer)  # or what is written would be lost
             self._writer.execute("BEGIN IMMEDIATE")
             for job in batch:
                 answers.append(self._run_job(job, is_alone=is_alone))

@@ -79,10 +79,13 @@ class StoreFiles:
         self._names = [f"{path}{part}" for part in ("", "-wal", "-shm")]
         self._opened = [_identity(name) for name in self._names]
 
-    def require(self) -> None:
-        """Raises StoreUnreachable if a file is gone, or is another one."""
+    def require(self, writer: apsw.Connection) -> None:
+        """Raises StoreUnreachable if a file is gone, or is another one. If only the index is,
+        the log is left as it is by the writer's end: others have written into it meanwhile."""
         for name, opened in zip(self._names, self._opened, strict=True):
             if _identity(name) != opened:
+                if name == self._names[-1]:
+                    writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 what, todo = f"the file {name}, a part of the store,", ""
                 if name == self._names[0]:
                     what, todo = f"the store {name}", ", put the right file there,"
