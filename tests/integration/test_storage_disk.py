@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -187,6 +189,38 @@ def test_a_store_whose_file_was_deleted_says_so_and_no_empty_one_takes_its_place
         with pytest.raises(StoreUnreachable, match=r"tidewheel\.db cannot be read or written"):
             store.listed()
         assert not (tmp_path / "tidewheel.db").exists()
+
+
+@pytest.mark.parametrize("part", ["wal", "shm"])
+def test_a_store_whose_log_or_its_index_is_gone_stores_nothing_more_and_keeps_what_it_has(
+    tmp_path, part
+):
+    with opened(tmp_path) as store:
+        store.put("a")
+        (tmp_path / f"tidewheel.db-{part}").unlink()
+        with pytest.raises(
+            StoreUnreachable, match=f"-{part}, a part of the store, was deleted"
+        ):
+            store.put("b")
+    with opened(tmp_path) as store:
+        assert store.listed() == ["a"]
+
+
+def test_what_another_process_stores_by_a_new_index_is_not_undone_by_who_has_the_old_one(
+    tmp_path,
+):
+    url = f"sqlite:///{tmp_path}/tidewheel.db"
+    other = (
+        f"import tidewheel\nwith tidewheel.Client({url!r}) as c: c.submit(id='b', command='b')"
+    )
+    with opened(tmp_path) as store:
+        store.put("a")
+        (tmp_path / "tidewheel.db-shm").unlink()
+        subprocess.run([sys.executable, "-c", other], check=True)
+        with pytest.raises(StoreUnreachable, match="-shm, a part of the store, was deleted"):
+            store.put("c")
+    with opened(tmp_path) as store:
+        assert store.listed() == ["b", "a"]
 
 
 @pytest.mark.parametrize("other", [False, True])

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 import tidewheel
-from tests.support.patience import allowed
+from tests.support.patience import allowed, eventually
 from tidewheel import AsyncClient, Client
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import UsageSample
@@ -25,6 +25,7 @@ from tidewheel.errors import (
     InvalidTask,
     LeaseLost,
     NotFound,
+    StoreUnreachable,
     UnknownDependency,
     WrongStatus,
 )
@@ -870,6 +871,35 @@ def test_a_worker_that_is_killed_keeps_none_beside_it_from_working(url, tmp_path
                 await client.wait("second", timeout=allowed(20))
 
     asyncio.run(work())
+
+
+def test_calls_of_other_threads_are_answered_when_a_client_is_closed(url):
+    client = Client(url)
+    answered = [client.submit(id="open", command="true").id]
+    told = []
+
+    def says_why_it_ends(call):
+        try:
+            while True:
+                answered.append(call().id)
+        except (RuntimeError, StoreUnreachable) as error:
+            told.append(str(error))
+
+    calls = [partial(client.submit, command="true")] * 3 + [partial(client.wait, "open")]
+    threads = [threading.Thread(target=says_why_it_ends, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.daemon = True
+        thread.start()
+    eventually(lambda: len(answered) > 30, "all are at it")
+    client.close()
+    for thread in threads:
+        thread.join(allowed(20))
+    assert not any(thread.is_alive() for thread in threads)
+    assert len(told) == 4 and all("closed" in one for one in told), told
+    with pytest.raises(RuntimeError, match="this client is closed"):
+        client.get("open")
+    with Client(url) as other:
+        assert {one.id for one in other.list()} >= set(answered)
 
 
 def test_a_client_that_was_made_before_a_fork_says_so_in_the_child_and_goes_on_in_its_parent(

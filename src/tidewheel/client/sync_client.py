@@ -11,6 +11,7 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError, Future, wait
 from functools import wraps
 from typing import (
     TYPE_CHECKING,
@@ -27,13 +28,14 @@ from tidewheel.client.async_client import AsyncClient, new_id
 from tidewheel.client.connection import Where
 from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, new_task
 from tidewheel.core.queue.requests import Submitted
-from tidewheel.errors import ForkedProcess
+from tidewheel.errors import ForkedProcess, StoreUnreachable
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import BlockingBlocks, BlockingRuns, BlockingWorkflows
 
 P = ParamSpec("P")
 R = TypeVar("R")
+ANSWER_SECONDS_MAX = 1.0  # for calls that are under way when a client is closed
 S = TypeVar("S")
 
 
@@ -103,6 +105,11 @@ class Client:
     def __init__(self, store: Where = None, *, token: str | None = None) -> None:
         self.asynchronous = AsyncClient(store, token=token)
         self._process = os.getpid()
+        # Held to begin a call, and to close: so no call begins behind the end of the loop. A
+        # handler of a signal may make a call within one of its own thread.
+        self._entrance = threading.RLock()
+        self._is_closed = False
+        self._under_way: set[Future[Any]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="tidewheel client", daemon=True
@@ -114,15 +121,23 @@ class Client:
         it."""
         try:
             self._require_own_process()
-        except ForkedProcess:
+            with self._entrance:
+                if self._is_closed:
+                    raise RuntimeError("this client is closed")
+                answer = asyncio.run_coroutine_threadsafe(work, self._loop)
+                self._under_way.add(answer)
+        except RuntimeError:
             work.close()
             raise
-        answer = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return answer.result()
         except KeyboardInterrupt:
             answer.cancel()
             raise
+        except CancelledError:
+            raise StoreUnreachable("the client was closed before the store answered") from None
+        finally:
+            self._under_way.discard(answer)
 
     @property
     def runs(self) -> BlockingRuns:
@@ -147,15 +162,30 @@ class Client:
         return BlockingBlocks(self, self.asynchronous.blocks)
 
     def close(self) -> None:
-        """Closes the client's store and ends its thread; a second call does nothing."""
-        if self._loop.is_closed() or os.getpid() != self._process:
+        """Closes the client's store and ends its thread; a second call does nothing.
+
+        Calls of other threads are answered: those that the store has not answered soon, with
+        StoreUnreachable.
+        """
+        if os.getpid() != self._process:
             return
+        with self._entrance:
+            if self._is_closed:
+                return
+            self._is_closed = True
         try:
-            self.run(self.asynchronous.close())
+            self._close_store()  # once the writes that it has accepted are answered
+            if left := tuple(self._under_way):
+                for late in wait(left, ANSWER_SECONDS_MAX).not_done:
+                    late.cancel()
+                self._close_store()  # a call that had not begun may have opened it again
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+    def _close_store(self) -> None:
+        asyncio.run_coroutine_threadsafe(self.asynchronous.close(), self._loop).result()
 
     def __enter__(self) -> Self:
         return self

@@ -46,9 +46,8 @@ from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import LITERAL, load_queries
 from tidewheel.store.sqlite_file import (
-    FILE_GONE,
+    StoreFiles,
     connect,
-    file_identity,
     file_path,
     in_our_words,
     prepare,
@@ -306,9 +305,9 @@ class SqliteStore(DatabaseStore):
         # Held to put a job, and to close: so no job comes behind _STOP.
         self._entrance = threading.Lock()
         self._writer = connect(path, settings, clock=clock, vfs=vfs)
-        self._file = file_identity(path)
         self._writing = SqliteTransaction(self._writer)
         self._data_version: int = self._writer.pragma("data_version")
+        self._files = StoreFiles(path)
         self._looked_at = -math.inf  # by the local clock: when it was looked at last
         self._readers = ThreadPoolExecutor(READERS, "tidewheel-sqlite-reader")
         self._reader = threading.local()  # of each thread of the readers
@@ -474,8 +473,7 @@ class SqliteStore(DatabaseStore):
         answers: list[_Answer] = []
         is_alone = len(batch) == 1
         try:
-            if file_identity(self._path) != self._file:  # what is written would be lost
-                raise StoreUnreachable(f"the store {self._path} {FILE_GONE}")
+            self._files.require(self._writer)  # or what is written would be lost
             self._writer.execute("BEGIN IMMEDIATE")
             for job in batch:
                 answers.append(self._run_job(job, is_alone=is_alone))

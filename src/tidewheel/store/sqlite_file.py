@@ -68,16 +68,37 @@ def translated(path: Path) -> Iterator[None]:
     raise failure
 
 
-FILE_GONE = (
-    "was deleted, moved or replaced while this program had it open, so nothing more is "
-    "written; stop the program, put the right file there, and start it again"
-)
+class StoreFiles:
+    """Knows which files a store has open: the database, its log, and the index of that.
+
+    A program that goes on without one of them writes what nobody else reads. With a new log or
+    index beside the old one, two processes write over each other.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._names = [f"{path}{part}" for part in ("", "-wal", "-shm")]
+        self._opened = [_identity(name) for name in self._names]
+
+    def require(self, writer: apsw.Connection) -> None:
+        """Raises StoreUnreachable if a file is gone, or is another one. If only the index is,
+        the log is left as it is by the writer's end: others have written into it meanwhile."""
+        for name, opened in zip(self._names, self._opened, strict=True):
+            if _identity(name) != opened:
+                if name == self._names[-1]:
+                    writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                what, todo = f"the file {name}, a part of the store,", ""
+                if name == self._names[0]:
+                    what, todo = f"the store {name}", ", put the right file there,"
+                raise errors.StoreUnreachable(
+                    f"{what} was deleted, moved or replaced while this program had it open, "
+                    f"so nothing more is written; stop the program{todo} and start it again"
+                )
 
 
-def file_identity(path: Path) -> tuple[int, int] | None:
+def _identity(name: str) -> tuple[int, int] | None:
     """Returns which file has this name now; None if there is none."""
     try:
-        facts = os.stat(path)
+        facts = os.stat(name)
     except OSError:
         return None
     return facts.st_dev, facts.st_ino
