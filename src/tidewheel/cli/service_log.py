@@ -21,6 +21,7 @@ WORK_LENGTH_MAX = 60
 SENTENCES = {
     "worker.registered": "as {worker}",
     "worker.stopped": "{outcome}",
+    "worker.skips": "{left}{unknown}",
     "worker.leaves": "{manner}.{left}{unknown}",
     "leases.taken_back": "lapsed leases: {facts}",
     "tasks.deleted": "{counted}, after the retention",
@@ -120,6 +121,13 @@ class ServiceLog:
         facts = {"idle": idle, "skipped": sum(left.values()), "reasons": dict(left)}
         self._say("worker.leaves", **facts, unknown=list(unknown))
 
+    def skips(self, left: Mapping[str, int], unknown: Sequence[str]) -> None:
+        """Logs that a worker that has started leaves ready tasks alone, by reason, or serves
+        queues that the store does not know; nothing if there are none."""
+        if left or unknown:
+            facts = {"skipped": sum(left.values()), "reasons": dict(left)}
+            self._say("worker.skips", **facts, unknown=list(unknown))
+
     def hear_logs(self) -> None:
         """Makes each error that a library of this program logs one line of this log as well
         (S12)."""
@@ -172,12 +180,13 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
         shown["limit"] = "until it does" if forever else f"up to {show_duration(seconds_max)}"
     if event == "worker.stopped":
         shown["outcome"] = _outcome(facts)
-    if event == "worker.leaves":
+    if event in ("worker.leaves", "worker.skips"):
         reasons, queues = facts["reasons"], facts["unknown"]
         assert isinstance(reasons, Mapping) and isinstance(queues, list)
-        shown["manner"] = "Idle, exiting" if facts["idle"] else "Exiting"
+        shown["manner"] = "Idle, exiting" if facts.get("idle") else "Exiting"
+        state = "ready" if event == "worker.skips" else "left"
         shown["left"] = "".join(
-            f" {plural(count, 'task')} left: {safe(why)}." for why, count in reasons.items()
+            f" {plural(count, 'task')} {state}: {safe(why)}." for why, count in reasons.items()
         )
         shown["unknown"] = "".join(
             f" There is no queue {safe(one)!r} yet: no task was ever submitted to it."
@@ -186,7 +195,7 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
     if event == "run.left" and facts["why"] == facts["status"]:
         shown["why"] = ""
     told = ", ".join(f"{value} {name}" for name, value in shown.items())
-    return SENTENCES[event].format(**shown, facts=told).rstrip()
+    return SENTENCES[event].format(**shown, facts=told).strip()
 
 
 def _work(task: Claimed) -> str:

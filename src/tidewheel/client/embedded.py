@@ -90,14 +90,25 @@ async def left_behind(
 
     Tasks that this worker could have taken by now are not counted.
     """
+    found = await not_to_be_taken(store, settings, handlers)
+    for view in await _served(store, settings):
+        for task in () if view.settings.paused else await _ready(store, view):
+            if task.due_at is not None and not _why_not(task, settings, handlers):
+                found[f"due at {show_instant(int(task.due_at))}"] += 1
+    return found
+
+
+async def not_to_be_taken(
+    store: Store, settings: WorkerSettings, handlers: frozenset[str]
+) -> Counter[str]:
+    """Counts the ready tasks in its queues that a worker will not take, by reason."""
     found: Counter[str] = Counter()
     for view in await _served(store, settings):
         if view.settings.paused:
             found[f"queue {view.queue!r} is paused"] += view.counts.get(Status.READY, 0)
             continue
         for task in await _ready(store, view):
-            due = "" if task.due_at is None else f"due at {show_instant(int(task.due_at))}"
-            if reason := _why_not(task, settings, handlers) or due:
+            if reason := _why_not(task, settings, handlers):
                 found[reason] += 1
     return +found
 
