@@ -16,6 +16,7 @@ from tidewheel.runners.containers.stage_spec import STAGE_TITLE
 from tidewheel.services.service import ServiceReport
 
 WORK_LENGTH_MAX = 60
+AWAY_AGAIN_SECONDS = 60.0  # until the same trouble with the store is told to people again
 
 # What services report and a person at the terminal wants to know, in words; --json tells all.
 SENTENCES = {
@@ -29,7 +30,7 @@ SENTENCES = {
     "workers.forgotten": "{counted}, not seen for a long time",
     "tasks.not_exported": "{counted} not deleted, because the export failed: {error}",
     "store.awaited": "{error}; waiting {limit}",
-    "store.unavailable": "{error}; next try in {delay_seconds:.1f} s",
+    "store.unavailable": "{error}; trying again",
     "store.back": "after {counted}",
     "report.refused": "{task}  {error}",
     "job.stopping": "{task}  attempt {attempt} ({reason})",
@@ -85,6 +86,7 @@ class ServiceLog:
         self._as_json, self._sums_up = as_json, sums_up
         self._begun: dict[tuple[str, int], float] = {}
         self._stopped: dict[tuple[str, int], str] = {}  # why
+        self._away = ("", -math.inf)  # the last trouble with the store, and when it was told
 
     def report(self, report: ServiceReport) -> None:
         """Logs what a service reports; for people, only events that SENTENCES has words for."""
@@ -94,8 +96,24 @@ class ServiceLog:
         is_said_later = (
             self._sums_up and report.event == "worker.stopped" and bool(facts["settled"])
         )
-        if self._as_json or (report.event in SENTENCES and not is_said_later):
+        if self._as_json or not (
+            report.event not in SENTENCES or is_said_later or self._is_told(report)
+        ):
             self._say(report.event, **report.facts)
+
+    def _is_told(self, report: ServiceReport) -> bool:
+        """Says whether a report repeats what was told: each loop of a service tries the store
+        again by itself, several times a second."""
+        if report.event == "store.back":
+            self._away = ("", -math.inf)
+        if report.event != "store.unavailable":
+            return False
+        error, now = str(report.facts["error"]), time.monotonic()
+        told, at = self._away
+        if error == told and now < at + AWAY_AGAIN_SECONDS:
+            return True
+        self._away = (error, now)
+        return False
 
     def job(self, task: Claimed, end: End | None) -> None:
         """Logs that a job began, or how it ended; ``end`` is None at its beginning."""
