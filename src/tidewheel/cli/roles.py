@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -28,13 +28,13 @@ from tidewheel.cli.output import note, plural, safe, say_json
 from tidewheel.cli.service_log import ServiceLog
 from tidewheel.cli.session import NewStore, Session
 from tidewheel.client.embedded import (
+    DUE,
     Monitor,
     Notifier,
     Role,
     Scheduler,
     Worker,
     left_behind,
-    not_to_be_taken,
     told,
     unknown_queues,
     until_idle,
@@ -58,8 +58,6 @@ from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
 from tidewheel.wiring.workers import require_shell_without_engine, usable_cores, worker_name
 
 if TYPE_CHECKING:
-    from tidewheel.config import WorkerSettings
-    from tidewheel.ports.store import Store
     from tidewheel.runners.python.runner import Handlers
     from tidewheel.server.role import Welcome
 
@@ -67,7 +65,6 @@ Kind = TypeVar("Kind", bound=Role)
 
 AGAIN_SECONDS = 1.0  # between tries to see whether a worker is idle
 LOOK_SECONDS_MAX = 5.0  # of a worker that comes or goes, at what it leaves
-Counting = Callable[["Store", "WorkerSettings", frozenset[str]], Awaitable[Counter[str]]]
 
 
 class Roles:
@@ -156,14 +153,15 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 
     async def look_and_go_on() -> None:
         await worker.until_started()
-        log.skips(*await _look(not_to_be_taken, session.store, worker, names))
+        left, unknown = await _look(session.store, worker, names)
+        log.skips({why: n for why, n in left.items() if not why.startswith(DUE)}, unknown)
         await asyncio.Event().wait()
 
     goes_when_idle = options["exit_when_idle"]
     until = wait_for_idle if goes_when_idle else look_and_go_on
     spare_garbage_collector()
     signalled = asyncio.run(attend(worker, beside, until))
-    left, unknown = asyncio.run(_look(left_behind, session.store, worker, names))
+    left, unknown = asyncio.run(_look(session.store, worker, names))
     log.leaves(left, unknown, idle=goes_when_idle and signalled is None)
     if not goes_when_idle:
         return ExitCode.DONE
@@ -232,13 +230,13 @@ def _job_users(options: dict[str, Any]) -> JobUsers | None:
 
 
 async def _look(
-    count: Counting, store_url: str | None, worker: Worker, names: frozenset[str]
+    store_url: str | None, worker: Worker, names: frozenset[str]
 ) -> tuple[Counter[str], list[str]]:
     """Returns how many tasks of its queues are not for a worker, by reason, and those of its
     queues that the store does not know. Both are empty if the store does not answer."""
     with suppress(Refused, Unavailable, TimeoutError):
         async with asyncio.timeout(LOOK_SECONDS_MAX), opened_store(store_url) as store:
-            left = await count(store, worker.settings, names)
+            left = await left_behind(store, worker.settings, names)
             return left, await unknown_queues(store, worker.settings)
     return Counter(), []
 

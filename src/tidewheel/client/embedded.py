@@ -71,6 +71,7 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.1
 TASKS_LOOKED_AT_MAX = 1_000
+DUE = "due at "  # with a time: why a worker leaves a task that it could run later
 
 
 async def until_idle(store: Store, settings: WorkerSettings, handlers: frozenset[str]) -> None:
@@ -86,29 +87,16 @@ async def until_idle(store: Store, settings: WorkerSettings, handlers: frozenset
 async def left_behind(
     store: Store, settings: WorkerSettings, handlers: frozenset[str]
 ) -> Counter[str]:
-    """Counts the ready tasks in its queues that a worker leaves when it stops, by reason.
-
-    Tasks that this worker could have taken by now are not counted.
-    """
-    found = await not_to_be_taken(store, settings, handlers)
-    for view in await _served(store, settings):
-        for task in () if view.settings.paused else await _ready(store, view):
-            if task.due_at is not None and not _why_not(task, settings, handlers):
-                found[f"due at {show_instant(int(task.due_at))}"] += 1
-    return found
-
-
-async def not_to_be_taken(
-    store: Store, settings: WorkerSettings, handlers: frozenset[str]
-) -> Counter[str]:
-    """Counts the ready tasks in its queues that a worker will not take, by reason."""
+    """Counts the ready tasks in its queues that a worker leaves, by reason; not those that it
+    could have taken by now."""
     found: Counter[str] = Counter()
     for view in await _served(store, settings):
         if view.settings.paused:
             found[f"queue {view.queue!r} is paused"] += view.counts.get(Status.READY, 0)
             continue
         for task in await _ready(store, view):
-            if reason := _why_not(task, settings, handlers):
+            due = "" if task.due_at is None else f"{DUE}{show_instant(int(task.due_at))}"
+            if reason := _why_not(task, settings, handlers) or due:
                 found[reason] += 1
     return +found
 
