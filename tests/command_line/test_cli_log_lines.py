@@ -66,6 +66,18 @@ def test_the_log_of_a_task_of_the_queue_is_searched(tidewheel):
     assert refused.status == 2
 
 
+def test_people_are_told_once_that_the_store_is_away_and_programs_each_time(capsys):
+    def told(*, as_json):
+        log = ServiceLog(as_json=as_json)
+        for event in ["store.unavailable"] * 3 + ["store.back", "store.unavailable"]:
+            facts = {"error": "it is away", "failures": 1, "delay_seconds": 0.5}
+            log.report(ServiceReport(service="s", event=event, facts=facts))
+        return capsys.readouterr().out.count("store.unavailable")
+
+    assert told(as_json=False) == 2
+    assert told(as_json=True) == 4
+
+
 @pytest.mark.parametrize(
     ("event", "facts", "said"),
     [

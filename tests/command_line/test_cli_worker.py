@@ -293,6 +293,19 @@ def test_resources_and_paused_queues_keep_an_idle_worker_from_waiting_for_ever(t
     assert (status_of(tidewheel, "big"), status_of(tidewheel, "held")) == ("ready", "ready")
 
 
+def test_a_worker_that_starts_says_which_tasks_and_queues_are_not_for_it(tidewheel):
+    tidewheel("submit", "--id", "a", "--handler", "resize", "--spec", "{}")
+    tidewheel("submit", "--id", "late", "--delay", "1h", "--", "true")
+    with tidewheel.started("worker", "--queue", "default", "--queue", "imgaes") as worker:
+        said = worker.read_until("worker.skips")
+        assert said.rstrip().endswith(
+            "  1 task ready: no handler 'resize'. There is no queue 'imgaes' yet: no task was "
+            "ever submitted to it."
+        )
+        worker.send(signal.SIGTERM)
+        assert worker.wait().status == 0
+
+
 def test_an_interrupted_wait_leaves_the_task_running(tidewheel):
     with tidewheel.started("submit", "--wait", "--id", "a", "--", "true") as waiting:
         waiting.read_until("a  ready")

@@ -261,6 +261,7 @@ def test_what_is_done_where_the_database_is_says_so(here, role):
     answer = here(role, "--server", NOBODY)
     assert answer.status == 2
     assert "postgresql://" in answer.err and "needs the database itself" in answer.err
+    assert "unset TIDEWHEEL_SERVER" in answer.err
 
 
 @pytest.mark.parametrize("url", ["https://", "http://user:secret@host", "http://h:p"])

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.http_server import Caller
 from tests.support.patience import eventually, eventually_told
+from tests.support.ports import free_port
 from tidewheel.server.static_page import BUILT
 
 FLOW = """
@@ -314,6 +315,30 @@ def test_killed_and_started_again_it_goes_on_with_its_jobs(tidewheel):
         gate.write_text("go\n")
         eventually_told(lambda: is_succeeded(tidewheel, "long"), "the job's end")
     assert marks.read_text() == "begun\nended\n"
+
+
+def test_a_worker_is_not_idle_because_its_server_is_away(tidewheel):
+    gate, marks, command = gated_job(tidewheel.folder)
+    serve = ("server", "--port", str(free_port()))
+    url = f"http://127.0.0.1:{serve[-1]}"
+    work = ("worker", "--server", url, "--queue", "q", "--slots", "1", "--exit-when-idle")
+    tidewheel("submit", "--queue", "q", "--id", "first", "--", "bash", "-c", command)
+    tidewheel("submit", "--queue", "q", "--id", "second", "--", "true")
+    with tidewheel.started(*serve) as server:
+        server.read_until("answering at")
+        with tidewheel.started(*work) as worker:
+            eventually(marks.exists, "the job runs")
+            server.send(signal.SIGKILL)
+            server.wait()
+            worker.read_until("store.unavailable")
+            with tidewheel.started(*serve) as again:
+                again.read_until("answering at")
+                opened = os.open(gate, os.O_RDWR)  # also if nobody reads any more
+                os.write(opened, b"go\n")
+                assert worker.wait().status == 0
+                os.close(opened)
+    assert marks.read_text() == "begun\nended\n"
+    assert is_succeeded(tidewheel, "first") and is_succeeded(tidewheel, "second")
 
 
 def test_stopped_it_leaves_jobs_running_and_the_next_start_adopts_them(tidewheel):

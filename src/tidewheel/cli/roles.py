@@ -28,6 +28,7 @@ from tidewheel.cli.output import note, plural, safe, say_json
 from tidewheel.cli.service_log import ServiceLog
 from tidewheel.cli.session import NewStore, Session
 from tidewheel.client.embedded import (
+    DUE,
     Monitor,
     Notifier,
     Role,
@@ -62,7 +63,8 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind", bound=Role)
 
-LAST_LOOK_SECONDS_MAX = 5.0  # of a worker that goes, at what it leaves
+AGAIN_SECONDS = 1.0  # between tries to see whether a worker is idle
+LOOK_SECONDS_MAX = 5.0  # of a worker that comes or goes, at what it leaves
 
 
 class Roles:
@@ -133,21 +135,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     )
     require_shell_without_engine(worker.settings, job_users)
     if not session.as_json:
-        if os.geteuid() == 0:
-            note(
-                "this worker runs as root, so its jobs run as root; start it as a dedicated "
-                "user, or with --run-as"
-            )
-        elif not became_user and options["token_file"] not in (None, STANDARD_INPUT):
-            note(
-                "jobs run as this worker's user and can read its --token-file; start the "
-                "worker as root, with --user NAME"
-            )
-        if job_users is None and options["secrets"] is not None:
-            note(
-                "jobs run as this worker's user and can read all of its --secrets; if there "
-                "are several teams, run their jobs as other users (--run-as)"
-            )
+        _tell_user_of_jobs(options, job_users, became_user=became_user)
         queues, slots = safe(", ".join(worker.settings.queues)), worker.settings.slots
         note(f"serving {queues} with {plural(slots, 'slot')}; Ctrl-C stops")
     beside: list[Role] = []
@@ -157,19 +145,50 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 
     async def wait_for_idle() -> None:
         await worker.until_started()
-        async with opened_store(session.store) as store:
-            await until_idle(store, worker, names)
+        while True:
+            with suppress(Unavailable):  # the worker says so, and goes on when it is back
+                async with opened_store(session.store) as store:
+                    return await until_idle(store, worker, names)
+            await asyncio.sleep(AGAIN_SECONDS)
 
-    until = wait_for_idle if options["exit_when_idle"] else None
+    async def look_and_go_on() -> None:
+        await worker.until_started()
+        left, unknown = await _look(session.store, worker, names)
+        log.skips({why: n for why, n in left.items() if not why.startswith(DUE)}, unknown)
+        await asyncio.Event().wait()
+
+    goes_when_idle = options["exit_when_idle"]
+    until = wait_for_idle if goes_when_idle else look_and_go_on
     spare_garbage_collector()
     signalled = asyncio.run(attend(worker, beside, until))
-    left, unknown = asyncio.run(_last_look(session.store, worker, names))
-    log.leaves(left, unknown, idle=until is not None and signalled is None)
-    if until is None:
+    left, unknown = asyncio.run(_look(session.store, worker, names))
+    log.leaves(left, unknown, idle=goes_when_idle and signalled is None)
+    if not goes_when_idle:
         return ExitCode.DONE
     if signalled is not None:
         return SIGNALLED[signalled]
     return ExitCode.FAILED if left else ExitCode.DONE
+
+
+def _tell_user_of_jobs(
+    options: dict[str, Any], job_users: JobUsers | None, *, became_user: bool
+) -> None:
+    """Warns of what jobs can reach because of the user that they run as."""
+    if os.geteuid() == 0:
+        note(
+            "this worker runs as root, so its jobs run as root; start it as a dedicated "
+            "user, or with --run-as"
+        )
+    elif not became_user and options["token_file"] not in (None, STANDARD_INPUT):
+        note(
+            "jobs run as this worker's user and can read its --token-file; start the "
+            "worker as root, with --user NAME"
+        )
+    if job_users is None and options["secrets"] is not None:
+        note(
+            "jobs run as this worker's user and can read all of its --secrets; if there "
+            "are several teams, run their jobs as other users (--run-as)"
+        )
 
 
 def _job_users(options: dict[str, Any]) -> JobUsers | None:
@@ -210,13 +229,13 @@ def _job_users(options: dict[str, Any]) -> JobUsers | None:
     return users
 
 
-async def _last_look(
+async def _look(
     store_url: str | None, worker: Worker, names: frozenset[str]
 ) -> tuple[Counter[str], list[str]]:
-    """Returns how many tasks a worker leaves, by reason, and queues unknown to the store. Both
-    are empty if the store does not answer."""
+    """Returns how many tasks of its queues are not for a worker, by reason, and those of its
+    queues that the store does not know. Both are empty if the store does not answer."""
     with suppress(Refused, Unavailable, TimeoutError):
-        async with asyncio.timeout(LAST_LOOK_SECONDS_MAX), opened_store(store_url) as store:
+        async with asyncio.timeout(LOOK_SECONDS_MAX), opened_store(store_url) as store:
             left = await left_behind(store, worker.settings, names)
             return left, await unknown_queues(store, worker.settings)
     return Counter(), []
@@ -352,21 +371,22 @@ async def attend(
         loop.add_signal_handler(number, hear, number)
     others = [asyncio.create_task(other.run()) for other in beside]
     main = asyncio.create_task(service.run())
-    waiting = asyncio.create_task(until()) if until is not None else None
-    watched = {main, *others, *([waiting] if waiting else [])}
+    waiting = main if until is None else asyncio.create_task(until())
+    watched = {main, waiting, *others}
     while not main.done():
         done, watched = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
         if done - {main}:
             ends_by_itself = True
             service.ask_stop()
-    if waiting is not None:
-        waiting.cancel()
+    waiting.cancel()
     for other in beside:
         other.ask_stop()
     outcomes = await asyncio.gather(main, *others, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome
+    if waiting.done() and not waiting.cancelled():
+        waiting.result()  # raises what ended it
     return signals[0] if signals else None
 
 

@@ -16,11 +16,13 @@ from tidewheel.runners.containers.stage_spec import STAGE_TITLE
 from tidewheel.services.service import ServiceReport
 
 WORK_LENGTH_MAX = 60
+AWAY_AGAIN_SECONDS = 60.0  # until the same trouble with the store is told to people again
 
 # What services report and a person at the terminal wants to know, in words; --json tells all.
 SENTENCES = {
     "worker.registered": "as {worker}",
     "worker.stopped": "{outcome}",
+    "worker.skips": "{left}{unknown}",
     "worker.leaves": "{manner}.{left}{unknown}",
     "leases.taken_back": "lapsed leases: {facts}",
     "tasks.deleted": "{counted}, after the retention",
@@ -28,7 +30,7 @@ SENTENCES = {
     "workers.forgotten": "{counted}, not seen for a long time",
     "tasks.not_exported": "{counted} not deleted, because the export failed: {error}",
     "store.awaited": "{error}; waiting {limit}",
-    "store.unavailable": "{error}; next try in {delay_seconds:.1f} s",
+    "store.unavailable": "{error}; trying again",
     "store.back": "after {counted}",
     "report.refused": "{task}  {error}",
     "job.stopping": "{task}  attempt {attempt} ({reason})",
@@ -84,6 +86,7 @@ class ServiceLog:
         self._as_json, self._sums_up = as_json, sums_up
         self._begun: dict[tuple[str, int], float] = {}
         self._stopped: dict[tuple[str, int], str] = {}  # why
+        self._away = ("", -math.inf)  # the last trouble with the store, and when it was told
 
     def report(self, report: ServiceReport) -> None:
         """Logs what a service reports; for people, only events that SENTENCES has words for."""
@@ -93,8 +96,24 @@ class ServiceLog:
         is_said_later = (
             self._sums_up and report.event == "worker.stopped" and bool(facts["settled"])
         )
-        if self._as_json or (report.event in SENTENCES and not is_said_later):
+        if self._as_json or not (
+            report.event not in SENTENCES or is_said_later or self._is_told(report)
+        ):
             self._say(report.event, **report.facts)
+
+    def _is_told(self, report: ServiceReport) -> bool:
+        """Says whether a report repeats what was told: each loop of a service tries the store
+        again by itself, several times a second."""
+        if report.event == "store.back":
+            self._away = ("", -math.inf)
+        if report.event != "store.unavailable":
+            return False
+        error, now = str(report.facts["error"]), time.monotonic()
+        told, at = self._away
+        if error == told and now < at + AWAY_AGAIN_SECONDS:
+            return True
+        self._away = (error, now)
+        return False
 
     def job(self, task: Claimed, end: End | None) -> None:
         """Logs that a job began, or how it ended; ``end`` is None at its beginning."""
@@ -119,6 +138,13 @@ class ServiceLog:
         queues that the store does not know."""
         facts = {"idle": idle, "skipped": sum(left.values()), "reasons": dict(left)}
         self._say("worker.leaves", **facts, unknown=list(unknown))
+
+    def skips(self, left: Mapping[str, int], unknown: Sequence[str]) -> None:
+        """Logs that a worker that has started leaves ready tasks alone, by reason, or serves
+        queues that the store does not know; nothing if there are none."""
+        if left or unknown:
+            facts = {"skipped": sum(left.values()), "reasons": dict(left)}
+            self._say("worker.skips", **facts, unknown=list(unknown))
 
     def hear_logs(self) -> None:
         """Makes each error that a library of this program logs one line of this log as well
@@ -172,12 +198,13 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
         shown["limit"] = "until it does" if forever else f"up to {show_duration(seconds_max)}"
     if event == "worker.stopped":
         shown["outcome"] = _outcome(facts)
-    if event == "worker.leaves":
+    if event in ("worker.leaves", "worker.skips"):
         reasons, queues = facts["reasons"], facts["unknown"]
         assert isinstance(reasons, Mapping) and isinstance(queues, list)
-        shown["manner"] = "Idle, exiting" if facts["idle"] else "Exiting"
+        shown["manner"] = "Idle, exiting" if facts.get("idle") else "Exiting"
+        state = "ready" if event == "worker.skips" else "left"
         shown["left"] = "".join(
-            f" {plural(count, 'task')} left: {safe(why)}." for why, count in reasons.items()
+            f" {plural(count, 'task')} {state}: {safe(why)}." for why, count in reasons.items()
         )
         shown["unknown"] = "".join(
             f" There is no queue {safe(one)!r} yet: no task was ever submitted to it."
@@ -186,7 +213,7 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
     if event == "run.left" and facts["why"] == facts["status"]:
         shown["why"] = ""
     told = ", ".join(f"{value} {name}" for name, value in shown.items())
-    return SENTENCES[event].format(**shown, facts=told).rstrip()
+    return SENTENCES[event].format(**shown, facts=told).strip()
 
 
 def _work(task: Claimed) -> str:

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.1
 TASKS_LOOKED_AT_MAX = 1_000
+DUE = "due at "  # with a time: why a worker leaves a task that it could run later
 
 
 async def until_idle(store: Store, worker: Worker, handlers: frozenset[str]) -> None:
@@ -87,17 +88,15 @@ async def until_idle(store: Store, worker: Worker, handlers: frozenset[str]) -> 
 async def left_behind(
     store: Store, settings: WorkerSettings, handlers: frozenset[str]
 ) -> Counter[str]:
-    """Counts the ready tasks in its queues that a worker leaves when it stops, by reason.
-
-    Tasks that this worker could have taken by now are not counted.
-    """
+    """Counts the ready tasks in its queues that a worker leaves, by reason; not those that it
+    could have taken by now."""
     found: Counter[str] = Counter()
     for view in await _served(store, settings):
         if view.settings.paused:
             found[f"queue {view.queue!r} is paused"] += view.counts.get(Status.READY, 0)
             continue
         for task in await _ready(store, view):
-            due = "" if task.due_at is None else f"due at {show_instant(int(task.due_at))}"
+            due = "" if task.due_at is None else f"{DUE}{show_instant(int(task.due_at))}"
             if reason := _why_not(task, settings, handlers) or due:
                 found[reason] += 1
     return +found

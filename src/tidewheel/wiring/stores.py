@@ -65,7 +65,8 @@ def require_database(where: Where, role: str) -> None:
     """Raises BadSetting if the store is behind a server: the role needs the database itself."""
     if is_remote(where):
         fault = (
-            f"{role} needs the database itself, not a server; name the database: --store "
+            f"{role} needs the database itself, not a server; for your own store leave out "
+            "--server and unset TIDEWHEEL_SERVER, or name the database: --store "
             "sqlite:///PATH (on the machine of the server) or --store "
             "postgresql://USER@HOST/DATABASE"
         )
