@@ -93,6 +93,21 @@ def test_the_files_of_a_reload_arrive_and_old_ones_never_come_back(tmp_path):
     assert held_definition(tmp_path) == "d2"
 
 
+def test_files_that_a_reload_no_longer_has_are_removed_unless_a_job_has_changed_them(tmp_path):
+    """A job that still called such a program would succeed with it."""
+    store = Store(definition("d1", bin_tool="old", bin_mine="1", lib_x="1"))
+    supplies = Supplies(store, known_store)
+    asyncio.run(supplied(supplies, tmp_path, "d1"))
+    (tmp_path / "bin/mine").write_text("2")
+    (tmp_path / "bin/made").write_text("by a job")
+    store.now = definition("d2", lib_x="1")
+    asyncio.run(supplied(supplies, tmp_path, "d2"))
+    assert {one.name for one in (tmp_path / "bin").iterdir()} == {"mine", "made"}
+    assert (tmp_path / "lib/x").read_text() == "1"
+    RunFiles(tmp_path).prepare(definition("d3", bin_mine="3"), anew=True)  # on its own host
+    assert not (tmp_path / "lib/x").exists()
+
+
 def test_what_a_job_has_changed_stays_until_the_next_reload(tmp_path):
     store = Store(definition("d1", lib_x="1"))
     asyncio.run(supplied(Supplies(store, known_store), tmp_path, "d1"))

@@ -575,6 +575,8 @@ def test_a_task_that_runs_once_and_came_too_late_is_kept_however_long_ago():
     run = Scenario("P1 = y", final=9).succeeds("1/y", "2/y", "3/y")
     run.reloads('R1 = s\nP1 = """y\ns[^] => x"""', final=9)
     assert run.runs_to_the_end().core.run.missed == {(1, "s"): None}
+    run = Scenario("P1 = y\nR1/7 = y => s", final=9).succeeds("1/y", "2/y", "3/y", "4/y")
+    assert run.reloads("P1 = y\nR1/2 = y => s", final=9).core.run.missed == {(2, "s"): None}
 
 
 def test_tasks_that_a_reload_spawns_at_once_are_not_named():

@@ -15,7 +15,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Unavailable
 from tidewheel.runners.job_directory import read_plain
 from tidewheel.runners.sanitize import printable
-from tidewheel.services.definition_sync import note_definition
+from tidewheel.services.definition_sync import note_definition, remove_old_files
 from tidewheel.services.definitions.snapshot import unpack
 from tidewheel.services.paths import log_generation, log_generations
 
@@ -68,8 +68,10 @@ class RunFiles:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             for folder in FOLDERS:
                 (self.directory / folder).mkdir(parents=True, exist_ok=True)
+            if anew:
+                remove_old_files(self.directory, definition)
             unpack(definition, self.directory, anew=anew)
-            note_definition(self.directory, definition.digest)
+            note_definition(self.directory, definition)
             processed = self.directory / "log" / "config" / "flow-processed.cylc"
             processed.write_text(definition.text, encoding="utf-8")
         except OSError as error:

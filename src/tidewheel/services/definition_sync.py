@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import hashlib
+import json
 import os
 import re
 from collections.abc import Awaitable, Callable
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from tidewheel.core.operator.definition import StoredDefinition
 
 HELD = Path("log", "config", "definition")
+FILES = Path("log", "config", "definition-files")  # each with the digest of its content, JSON
 LOCK = Path("log", "config", "definition.lock")
 HEAD_LENGTH_MAX = 10_000
 RUNS_REMEMBERED_MAX = 1_000
@@ -45,9 +48,31 @@ _DIGEST = pattern(
 Fetch = Callable[[Claimed], Awaitable["StoredDefinition"]]  # what the run of a task has now
 
 
-def note_definition(directory: Path, digest: str) -> None:
+def note_definition(directory: Path, definition: StoredDefinition) -> None:
     """Writes down which definition's files the folder of a run holds."""
-    write_whole(directory / HELD, digest.encode(), mode=0o600)
+    files = {one.path: _digest(one.content) for one in definition.files}
+    write_whole(directory / FILES, json.dumps(files).encode(), mode=0o600)
+    write_whole(directory / HELD, definition.digest.encode(), mode=0o600)
+
+
+def remove_old_files(directory: Path, definition: StoredDefinition) -> None:
+    """Removes files of the definition before that this one does not have: jobs would go on
+    with them. One that a job has changed stays."""
+    try:
+        before = json.loads((directory / FILES).read_bytes())
+    except (OSError, ValueError):  # an earlier version put them there
+        return
+    kept = {one.path for one in definition.files}
+    for path, digest in before.items() if isinstance(before, dict) else ():
+        file = directory / path
+        is_inside = file.resolve().is_relative_to(directory.resolve())
+        is_old = path not in kept and is_inside and file.is_file()
+        if is_old and _digest(file.read_bytes()) == digest:
+            file.unlink()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def held_definition(directory: Path) -> str:
@@ -133,8 +158,10 @@ def _put_down(definition: StoredDefinition, directory: Path) -> None:
 
     held = held_definition(directory)
     if held != definition.digest:
+        if held:
+            remove_old_files(directory, definition)
         unpack(definition, directory, anew=bool(held))
-        note_definition(directory, definition.digest)
+        note_definition(directory, definition)
 
 
 def _locked(directory: Path) -> IO[bytes]:

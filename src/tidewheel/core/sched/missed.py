@@ -108,6 +108,8 @@ def find_missed(pool: TaskPool, old: DependencyIndex) -> Iterator[Missed]:
         if len(points) > POINTS_MAX and pool.run.horizon is not None:
             before = pool.run.horizon
             points = list(islice(nodes[0].points(before, max(seen)), POINTS_MAX))
+        if is_known and nodes[0].next_after(max(seen)) is None:
+            points = [*_moved_back(pool, old, nodes[0]), *points]
         found = tuple(
             (point, node.name)
             for point in points
@@ -119,6 +121,14 @@ def find_missed(pool: TaskPool, old: DependencyIndex) -> Iterator[Missed]:
         if found:
             comes_later = _comes_after(pool, nodes[0], found[-1][0])
             yield Missed(found, before, bool(nodes[0].arrows), comes_later)
+
+
+def _moved_back(pool: TaskPool, old: DependencyIndex, node: IndexedNode) -> Iterator[Point]:
+    """Yields the forgotten points that a task of the old definition did not have."""
+    known, horizon = old.nodes.get(node.name), pool.run.horizon
+    if known is not None and horizon is not None:
+        points = node.points(pool.run.start, Point(horizon - 1))
+        yield from (point for point in islice(points, POINTS_MAX) if not known.is_at(point))
 
 
 def _comes_after(pool: TaskPool, node: IndexedNode, point: Point) -> bool:
@@ -170,6 +180,9 @@ def _is_missed(
     if (point, node.name) in pool.tasks:
         return False
     memory = pool.memory.get(point, {}).get(node.name)
+    horizon = pool.run.horizon
+    if horizon is not None and point < horizon and node.name in old.graph.nodes:
+        memory = pool.recall(point, node.name)
     if memory is not None and (memory.submits or memory.spawned or memory.verdicts):
         return False
     return all(
