@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.sips import COMPOSE, HEAD, stage
@@ -66,6 +66,7 @@ def test_a_definition_in_json(text):
         look_at({**FILES, "f-1.0.0.json": text}, "f-1.0.0.json")
 
 
+@example(("stages/a/1.0.0/parameters.yaml", "stages: 1\nm:\n"))
 @given(
     st.sampled_from(sorted(FILES)).flatmap(
         lambda name: st.tuples(st.just(name), mutations(FILES[name]))

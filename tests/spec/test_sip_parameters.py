@@ -311,6 +311,8 @@ def test_a_parameter_that_a_fixed_name_hides_is_warned_of_and_still_there():
     files = {"parameters.yaml": "args: 1\n", "args.yaml.j2": "n: {{ parameters['args'] }}\n"}
     judgement = validate(two(second=files), {})
     assert codes(judgement.findings) == ["shadowed-parameter"]
+    [finding] = judgement.all_findings()
+    assert str(finding.position) == "stages/second/1.0.0/parameters.yaml:1:1"
     assert args_of(judgement) == {"n": 1}
 
 

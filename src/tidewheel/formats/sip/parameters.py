@@ -359,7 +359,7 @@ def warn_of_names(
             hidden = "is hidden: this name means something else in templates"
             seen = f"the parameter {spec.name!r} of {', '.join(spec.stages)} {hidden}"
             hint = f"write parameters['{spec.name}'], or rename it"
-            place = Position(source.folders[spec.stages[0]].folder)
+            place = source.folders[spec.stages[0]].places[spec.name]
             findings.warning("shadowed-parameter", seen, hint, place)
     taken = values_of_definition(source.folders, request)
     for name in used:

@@ -71,6 +71,7 @@ class StageFolder:
     args: StageText | None = None
     defaults: Mapping[str, Json] = field(default_factory=dict)
     required: tuple[str, ...] = ()  # parameters without a default
+    places: Mapping[str, Position] = field(default_factory=dict)  # of its parameters
     outputs: tuple[str, ...] = ()  # what it provides for later stages
     # What is there and could not be read, of ARGS, PARAMETERS and OUTPUTS.
     unread: frozenset[str] = frozenset()
@@ -114,6 +115,7 @@ class _Folder:
         self._names = [file_name(name) for name in sorted(files)]
         self._findings = findings
         self._unread: set[str] = set()
+        self._places: dict[str, Position] = {}
 
     def read(self) -> StageFolder:
         self._check_spellings()
@@ -132,6 +134,7 @@ class _Folder:
             args=args,
             defaults=defaults,
             required=required,
+            places=self._places,
             outputs=outputs,
             unread=frozenset(self._unread),
         )
@@ -255,6 +258,7 @@ class _Folder:
             )
             self._findings.error("parameters-kind", seen, hint, root.position)
             return {}, ()
+        self._places = {entry.key.text: entry.key.position for entry in root}
         empty = {
             entry.key.text
             for entry in root
