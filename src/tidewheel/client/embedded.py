@@ -76,11 +76,8 @@ DUE = "due at "  # with a time: why a worker leaves a task that it could run lat
 
 
 async def until_idle(store: Store, worker: Worker, handlers: frozenset[str]) -> None:
-    """Waits until a worker, which has started, has no job and its queues have none for it.
-
-    That is so when no task in them is running, and no ready task in a queue that is not paused
-    is one that this worker could run. It may have adopted jobs of other queues.
-    """
+    """Waits until a worker has no job, of whatever queue, and no task in its queues is running,
+    or is ready in a queue that is not paused and could be run by it."""
     while not worker.is_idle or await _has_work(store, worker.settings, handlers):
         await asyncio.sleep(LOOK_SECONDS)
 
@@ -397,8 +394,7 @@ class Worker(Role):
 
     @property
     def is_idle(self) -> bool:
-        """Says whether the worker has no job, whatever its queue, and has adopted what it
-        could."""
+        """Says whether the worker has no job, and has adopted those that it could."""
         return self._worker is not None and self._worker.is_idle
 
 
@@ -595,10 +591,8 @@ class TidyToldRunner(ToldRunner):
 
 
 def told(runner: Runner, on_job: OnJob) -> Runner:
-    """Wraps a runner so that ``on_job`` is called when each job begins and ends.
-
-    A PromptRunner or a TidyRunner stays one.
-    """
+    """Wraps a runner, which stays a PromptRunner or TidyRunner: ``on_job`` is called when each
+    job begins and ends."""
     if isinstance(runner, PromptRunner):
         return PromptToldRunner(runner, on_job)
     if isinstance(runner, TidyRunner):
