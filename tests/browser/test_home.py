@@ -204,7 +204,7 @@ def test_a_stalled_run_says_what_its_job_wrote_in_grid_and_list_and_teams_are_fi
     page.goto(f"{site.url}/runs")
     why = row(page, "ocean/cfl/run1").locator(".grid-why")
     expect(why).to_have_text(said)
-    # All of it is read, from a desk and from across the room: a wall has no mouse to hover with.
+    # All of it is read, also from across the room: a wall has no mouse to hover with.
     for size, place in ((1440, "runs"), (1440, "runs?wall=1"), (390, "runs")):
         page.set_viewport_size({"width": size, "height": 900})
         page.goto(f"{site.url}/{place}")

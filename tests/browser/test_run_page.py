@@ -247,3 +247,36 @@ def test_the_banner_fits_every_screen(site, wide, page, width, theme):
     expect(page.get_by_role("alert")).to_contain_text("failed in the same way")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     picture(page, f"banner-{width}-{theme}")
+
+
+GIVEN_UP = """
+[scheduler]
+    [[events]]
+        stall timeout = PT0S
+[scheduling]
+    [[graph]]
+        R1 = a => b
+[runtime]
+    [[a]]
+        script = false
+    [[b]]
+"""
+
+
+def test_a_run_that_its_stall_timeout_has_ended_says_so_and_can_be_continued(site, page):
+    run = site.begin("givenup", GIVEN_UP)
+    eventually(lambda: status_of(site, run) == "stalled", "it stalls", 60)
+    page.goto(address(site, run, "?views=table"))
+    banner = page.get_by_role("alert")
+    expect(banner).to_contain_text("no scheduler drives this run now")
+    expect(page.get_by_role("button", name="Continue")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause")).to_have_count(0)
+    # What a trigger would do is what it does to a run that goes on again.
+    banner.get_by_role("button", name="Trigger 1/a").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("The run, now stalled, would be running")
+    expect(dialog).to_contain_text("1/b after 1/a")
+    page.keyboard.press("Escape")
+    page.goto(f"{site.url}/runs")
+    row = page.locator(".grid-row").filter(has_text=run)
+    expect(row).to_contain_text("no scheduler")
