@@ -458,6 +458,7 @@ def test_nobody_is_kept_out_of_the_grid(site, surge, counted, page):
     found["wall"] = barriers(page)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{site.url}/runs")
+    row(page, surge).scroll_into_view_if_needed()
     expect(cells(page, surge).last).to_be_in_viewport()
     found["phone"] = barriers(page)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
