@@ -57,7 +57,7 @@ TEXTS = """() => {
   return found;
 }"""
 
-# What of the bar, of the tabs and of the page does not fit into the window.
+# What of the bar, of the tabs, of a run's name and of the page does not fit into the window.
 CUT = """() => {
   const seen = (one) => one.checkVisibility() && one.getBoundingClientRect().width > 0;
   const place = (one) => one.getBoundingClientRect();
@@ -68,8 +68,9 @@ CUT = """() => {
   const out = ({ left, right }) => left < 0 || right > innerWidth + 0.5;
   const outside = parts.filter((one) => out(place(one)));
   const tabs = all(".view-toggles").filter((one) => one.scrollWidth > one.clientWidth + 1);
+  const names = all(".run-title h1").filter((one) => one.scrollWidth > one.clientWidth + 1);
   const wide = document.documentElement.scrollWidth > innerWidth ? ["the page"] : [];
-  return [...pages, ...outside, ...tabs].map((one) => one.textContent).concat(wide);
+  return [...pages, ...outside, ...tabs, ...names].map((one) => one.textContent).concat(wide);
 }"""
 
 # How lists to choose from, and sliders, look.

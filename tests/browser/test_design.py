@@ -208,6 +208,33 @@ def test_nothing_is_cut_on_any_screen(site, stalled, page, size):
     assert not any(cut.values()), cut
 
 
+def test_a_phone_shows_the_whole_button_that_repairs_a_stall(site, stalled, page):
+    page.set_viewport_size(PHONE)
+    opened_view(page, site, stalled, "table")
+    button = page.get_by_role("alert").get_by_role("button", name="Trigger member_03 · 02Z")
+    expect(button).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.usefixtures("stalled")
+def test_figures_stay_in_their_cards(site, page):
+    page.set_viewport_size(DESKTOP)
+    size = 89.4 * 1024**2
+    figures = dict.fromkeys(("mean", "p50", "p90", "p99", "max"), size) | {"count": 9}
+
+    def told(route):
+        answer = route.fetch().json()
+        answer["all"]["memory_used_bytes"] = figures
+        route.fulfill(json=answer)
+
+    page.route("**/api/v1/statistics?*", told)
+    opened(page, site, "statistics", ".figure-card")
+    expect(page.get_by_text("89.4 MiB").first).to_be_visible()
+    wide = page.locator(".figure-card").evaluate_all(
+        "all => all.filter((one) => one.scrollWidth > one.clientWidth).length"
+    )
+    assert wide == 0
+
+
 def test_nothing_is_cut_while_the_page_reconnects(tmp_path, window):
     with (site := Site(CommandLine(tmp_path))).running():
         run = site.begin("surge", STALLS)

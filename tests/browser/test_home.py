@@ -202,7 +202,15 @@ def test_a_stalled_run_says_what_its_job_wrote_in_grid_and_list_and_teams_are_fi
     status_of(site, "ocean/cfl/run1", "stalled")
     said = "1/model failed (exit 3): CFL violated at step 7; 1 task waits for it"
     page.goto(f"{site.url}/runs")
-    expect(row(page, "ocean/cfl/run1").locator(".grid-why")).to_have_text(said)
+    why = row(page, "ocean/cfl/run1").locator(".grid-why")
+    expect(why).to_have_text(said)
+    # All of it is read, also from across the room: a wall has no mouse to hover with.
+    for size, place in ((1440, "runs"), (1440, "runs?wall=1"), (390, "runs")):
+        page.set_viewport_size({"width": size, "height": 900})
+        page.goto(f"{site.url}/{place}")
+        expect(why).to_have_text(said)
+        assert why.evaluate("one => one.scrollHeight <= one.clientHeight + 1"), place
+        assert why.evaluate("one => one.scrollWidth <= one.clientWidth + 1"), place
     page.goto(f"{site.url}/runs?as=list")
     line = page.get_by_role("article").filter(has_text="ocean/cfl/run1")
     expect(line.locator(".run-trouble")).to_have_text(said)
@@ -450,6 +458,7 @@ def test_nobody_is_kept_out_of_the_grid(site, surge, counted, page):
     found["wall"] = barriers(page)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{site.url}/runs")
+    row(page, surge).scroll_into_view_if_needed()
     expect(cells(page, surge).last).to_be_in_viewport()
     found["phone"] = barriers(page)
     assert page.evaluate("document.documentElement.scrollWidth") == 390

@@ -74,6 +74,12 @@ def test_ten_thousand_tasks_are_listed_and_drawn_only_when_narrowed(site, page):
     )
     expect(page.get_by_text(re.compile(r"^1000\d tasks"))).to_be_visible()
     assert page.locator(".rows-space [role=row]").count() < 100, "only what is seen is drawn"
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(address(site, run, "?views=table"))
+    expect(page.get_by_text(re.compile(r"^1000\d tasks"))).to_be_visible(timeout=60_000)
+    assert page.locator(".rows-space [role=row]").count() < 100, "nor on a phone"
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(address(site, run, "?views=graph,table"))
     page.get_by_label("Name or family").fill("i0042")
     expect(page.locator(".rows-space [role=row]")).to_have_count(10, timeout=30_000)
     page.get_by_role("button", name=re.compile("found outside")).or_(

@@ -131,6 +131,24 @@ def test_tasks_that_failed_are_submitted_again_in_bulk_with_what_was_cancelled(s
     dialog.get_by_role("button", name="Cancel").click()
 
 
+def test_all_tasks_that_match_are_selected_also_those_that_are_not_loaded_yet(site, page):
+    caller, queue = site.caller(), "deep"
+    tasks = [{"queue": queue, "command": "true", "delay": 3600.0} for _ in range(230)]
+    assert caller.post("/tasks", tasks).status == 201
+    page.goto(f"{site.url}/tasks?queue={queue}")
+    page.get_by_role("checkbox", name="Select all 100 that are shown").check()
+    bar = page.get_by_role("group", name="Actions on ticked tasks")
+    expect(bar).to_contain_text("100 selected")
+    expect(bar).to_contain_text("Older tasks may match, too")
+    bar.get_by_role("button", name="Select all that match").click()
+    expect(bar).to_contain_text("230 selected")
+    expect(bar).not_to_contain_text("Older tasks")
+    bar.get_by_role("button", name="Cancel").click()
+    confirm(page, "Cancel 230 tasks")
+    expect(bar).to_have_count(0)
+    assert caller.get(f"/tasks?queue={queue}&status=waiting,ready").json["tasks"] == []
+
+
 def test_limits_and_rates_of_a_queue_are_set_with_words_for_each(site, page):
     caller = site.caller()
     page.goto(f"{site.url}/tasks")

@@ -30,8 +30,10 @@ def test_a_killed_server_is_waited_for_and_followed_again(tmp_path, own_port, wi
         expect(sign).to_have_text("live")
         expect(page.get_by_role("row", name="second")).to_contain_text("failed")
         expect(page.locator(".logs-tools")).to_be_visible()
+        expect(page).to_have_title(f"✖ {run} stalled · tidewheel")
         site.up.send(signal.SIGKILL)
         expect(sign).to_have_text("reconnecting")
+        expect(page).to_have_title(f"? {run} · tidewheel")
         expect(page.locator(".logs-tools")).to_contain_text("reconnecting")
     with site.running(own_port):
         expect(sign).to_have_text("live")
@@ -39,6 +41,28 @@ def test_a_killed_server_is_waited_for_and_followed_again(tmp_path, own_port, wi
         given = site.tidewheel("set", run, "1/second", "--server", site.url)
         assert given.status == 0, given
         expect(page.locator(".run-header")).to_contain_text("completed")
+        expect(page).to_have_title(f"✔ {run} completed · tidewheel")
+
+
+def test_states_of_a_lost_server_are_never_shown_as_those_of_now(tmp_path, own_port, window):
+    """Pages that hear no events say so, too, and are shown anew once the server is back."""
+    site = Site(CommandLine(tmp_path))
+    with site.running(own_port):
+        page = window.log_in(site.login)
+        page.get_by_role("link", name="Workers").click()
+        sign, card = page.locator(".connection"), page.get_by_role("article")
+        expect(card.first).to_contain_text("idle")
+        before = card.first.inner_text().splitlines()[0]
+        expect(sign).to_have_count(0)
+        site.up.send(signal.SIGKILL)
+        expect(sign).to_have_text("reconnecting")
+        page.get_by_role("link", name="Runs", exact=True).click()
+        expect(page).to_have_title("? Runs · tidewheel")
+        page.get_by_role("link", name="Workers").click()
+        expect(sign).to_have_text("reconnecting")
+    with site.running(own_port):
+        expect(sign).to_have_count(0)
+        expect(card.filter(has_not_text=before).first).to_contain_text("idle")
 
 
 def test_a_view_opened_while_the_server_is_away_never_costs_the_tab(tmp_path, own_port, window):

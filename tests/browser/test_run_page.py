@@ -23,11 +23,14 @@ WIDE = f"""
     [[graph]]
         PT6H = '''
             prep => member<m> => join
+            prep => waves?
             join[-PT6H] => prep
         '''
 [runtime]
     [[prep, join]]
         script = true
+    [[waves]]
+        script = false  # at every point, and nothing waits for it
     [[MEMBERS]]
     [[member<m>]]
         inherit = MEMBERS
@@ -113,21 +116,23 @@ def test_a_stall_says_since_when_and_when_it_times_out(site, wide, page):
 
 def test_progress_counts_the_cycles_that_are_to_come(site, wide, page):
     page.goto(address(site, wide, "?views=table"))
-    each = MEMBERS + 2
+    each = MEMBERS + 3
     bar = page.locator(".run-bar")
-    expect(bar).to_contain_text(f"{each + 1} of {3 * each} tasks done · 34 %")
+    expect(bar).to_contain_text(f"{each} of {3 * each} tasks done · 33 %")
     expect(bar.locator(".counts-bar .striped")).to_have_count(1)
-    expect(bar.locator(".counts-signs")).to_contain_text(str(MEMBERS))
+    expect(bar.locator(".counts-signs")).to_contain_text(str(MEMBERS + 2))
 
 
+@pytest.mark.parametrize("size", [(1280, 620), (390, 844)], ids=["desktop", "phone"])
 @pytest.mark.parametrize("view", ["tree", "table", "timeline"])
-def test_a_view_opens_where_something_needs_action(site, wide, page, view):
-    page.set_viewport_size({"width": 1280, "height": 620})
+def test_a_view_opens_where_something_needs_action(site, wide, page, view, size):
+    """Not where something failed that nothing waits for."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
     page.goto(address(site, wide, f"?views={view}"))
     lines = {"tree": ".tree-line.task", "table": ".rows-space .row", "timeline": ".time-row"}
-    failed = page.locator(lines[view]).filter(has_text="failed").first
-    expect(failed).to_be_in_viewport()
-    picture(page, f"opens-{view}")
+    failed = page.locator(lines[view]).filter(has_text=re.compile("member_.*failed", re.DOTALL))
+    expect(failed.first).to_be_in_viewport()
+    picture(page, f"opens-{view}-{size[0]}")
 
 
 def test_the_timeline_names_tasks_first_and_zooms_to_where_bars_are(site, wide, page):
@@ -255,3 +260,36 @@ def test_the_banner_fits_every_screen(site, wide, page, width, theme):
     expect(page.get_by_role("alert")).to_contain_text("failed in the same way")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     picture(page, f"banner-{width}-{theme}")
+
+
+GIVEN_UP = """
+[scheduler]
+    [[events]]
+        stall timeout = PT0S
+[scheduling]
+    [[graph]]
+        R1 = a => b
+[runtime]
+    [[a]]
+        script = false
+    [[b]]
+"""
+
+
+def test_a_run_that_its_stall_timeout_has_ended_says_so_and_can_be_continued(site, page):
+    run = site.begin("givenup", GIVEN_UP)
+    eventually(lambda: status_of(site, run) == "stalled", "it stalls", 60)
+    page.goto(address(site, run, "?views=table"))
+    banner = page.get_by_role("alert")
+    expect(banner).to_contain_text("no scheduler drives this run now")
+    expect(page.get_by_role("button", name="Continue")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause")).to_have_count(0)
+    # What a trigger would do is what it does to a run that goes on again.
+    banner.get_by_role("button", name="Trigger 1/a").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("The run, now stalled, would be running")
+    expect(dialog).to_contain_text("1/b after 1/a")
+    page.keyboard.press("Escape")
+    page.goto(f"{site.url}/runs")
+    row = page.locator(".grid-row").filter(has_text=run)
+    expect(row).to_contain_text("no scheduler")

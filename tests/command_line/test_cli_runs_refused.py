@@ -142,6 +142,22 @@ def test_an_offered_command_has_the_name_of_a_run_as_a_shell_takes_it(tidewheel)
     assert f"tidewheel trigger {quoted} POINT/NAME" in tidewheel("trigger").err
 
 
+def test_a_dry_run_on_a_run_that_is_over_shows_what_follows_when_it_is_reopened(tidewheel):
+    """A run that its stall timeout had ended was shown to wait for its own stop."""
+    events = "[scheduler]\n[[events]]\nstall timeout = PT0S\n"
+    graph = "[scheduling]\n[[graph]]\nR1 = a => b\n"
+    tasks = "[runtime]\n[[a]]\nscript = test -e $CYLC_WORKFLOW_SHARE_DIR/mended\n[[b]]\n"
+    folder = tidewheel.folder / "tide"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(events + graph + tasks)
+    assert tidewheel("run", "tide").status == 1
+    tried = tidewheel("trigger", "tide", "1/a", "--dry-run", "--json").json
+    assert tried["status"] == {"before": "stalled", "after": "running"}
+    assert [one["id"] for one in tried["runs"]] == ["1/a", "1/b"]
+    assert [one["after"] for one in tried["changes"]] == ["preparing (by hand)"]
+    assert (tried["waits"], tried["notices"]) == ([], [])
+
+
 def test_a_run_that_is_named_is_not_resumed_with_an_option_that_starts_another(tidewheel):
     run = PreparedRun(tidewheel)
     for named in (run.name, str(run.view.number)):

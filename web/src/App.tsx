@@ -2,6 +2,7 @@
 import { QueryClient, QueryClientProvider, useQuery, useQueryClient } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
+import { useComingBack } from "./api/connection";
 import { onSessionEnd, Problem, setCsrf } from "./api/http";
 import { sessionQuery } from "./api/queries";
 import { useOtherTabs } from "./api/session";
@@ -42,6 +43,7 @@ function Known() {
     await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] });
     setEnded(false);
   };
+  useComingBack(() => void client.invalidateQueries());
   useOtherTabs(data !== undefined && !ended, () => void look());
   if (data !== undefined) setCsrf(data.csrf);
   if (ended) return <LoggedOut before={data !== undefined} />;

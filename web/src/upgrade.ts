@@ -5,12 +5,12 @@
  * waits until the server answers again. If the server answers and the part is still not there, the server was upgraded and has other
  * files: then, and only then, the page is loaded anew.
  */
+import { serverAnswers } from "./api/connection";
 
 const KEY = "tidewheel.reloaded";
 const AGAIN_MS = 30_000; // sooner, it would not help
 const ASK_MS = 2_000;
 const CALM_MS = 1_500; // after the first drawing, before parts are fetched that nobody asked for yet
-const HEALTH = "/healthz";
 
 type Load = () => Promise<unknown>;
 const parts: Load[] = [];
@@ -29,7 +29,7 @@ export interface Surroundings {
 }
 
 const browser: Surroundings = {
-  answers: () => fetch(HEALTH, { cache: "no-store" }).then((answer) => answer.ok, () => false),
+  answers: serverAnswers,
   pause: () => new Promise((resolve) => setTimeout(resolve, ASK_MS)),
   reload: () => {
     if (!mayReload(sessionStorage.getItem(KEY), Date.now())) return false;

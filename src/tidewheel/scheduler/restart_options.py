@@ -12,8 +12,7 @@ from tidewheel.core.operator.definition import SPELLED, RunOptions, check_option
 from tidewheel.core.operator.views import CARRY_ON_STATUSES, OPEN_STATUSES, RunView
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.pool import RunStatus, TaskPool
-from tidewheel.core.sched.task_state import PoolState
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
 
@@ -132,18 +131,3 @@ def check_final(run_name: str, old: Graph, new: Graph) -> None:
 
 def _text(graph: Graph, point: Point) -> str:
     return graph.cycling.style.text(point)
-
-
-def stop_point(pool: TaskPool, given: Point | None) -> Point | None:
-    """Returns the stop point of a run that goes on: the given one, or else the old one.
-
-    None if there is none, or the run has reached the old one (SEMANTICS §9).
-    """
-    old = pool.run.stop
-    if given is not None or old is None:
-        return given
-    is_reached = pool.run.status == RunStatus.STOPPED and not any(
-        task.point <= old and task.standing is not PoolState.WAITING
-        for task in pool.tasks.values()
-    )
-    return None if is_reached else old

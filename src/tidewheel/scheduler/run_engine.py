@@ -33,6 +33,7 @@ from tidewheel.core.operator.views import (
 )
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched import events
+from tidewheel.core.sched.lifecycle import stop_point
 from tidewheel.core.sched.persistence import changes, outdated, reads_otherwise
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.services import end_of_service
@@ -52,7 +53,7 @@ from tidewheel.scheduler.inbox import job_message
 from tidewheel.scheduler.nested_runs import NESTED, NestedRuns, is_nested
 from tidewheel.scheduler.pending_batch import FAILURES, HistoryCache, PendingBatch, TaskEvents
 from tidewheel.scheduler.placement import UNKNOWN_PLATFORM, check_places, check_places_of
-from tidewheel.scheduler.restart_options import RestartOptions, stop_point
+from tidewheel.scheduler.restart_options import RestartOptions
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.run_values import RunValues
 from tidewheel.scheduler.simulated_jobs import (

@@ -18,11 +18,13 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.command_events import AppliedCommand, events_of
 from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.operator.selection import select
-from tidewheel.core.operator.verbs import Reload, Stop, read_command
+from tidewheel.core.operator.verbs import REOPENING, Command, Reload, Stop, read_command
+from tidewheel.core.operator.views import CARRY_ON_STATUSES
 from tidewheel.core.sched import events
 from tidewheel.core.sched.elements import refuse_other_lists, refuse_renamed_elements
 from tidewheel.core.sched.events import Effect, Notice, Submit
 from tidewheel.core.sched.explain import look_ahead, tried
+from tidewheel.core.sched.lifecycle import stop_point
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import NotFound, Refused
@@ -76,6 +78,15 @@ def _selected(snapshot: RunSnapshot, keys: Iterable[Key]) -> list[SelectedTask]:
     return [{"id": snapshot.id_of(key), "state": words_of(pool, key).text} for key in keys]
 
 
+def _continued(snapshot: RunSnapshot, command: Command) -> TaskPool:
+    """Returns the pool that a command finds: what reopens a run finds it going on."""
+    view, now, pool = snapshot.view, snapshot.now, snapshot.pool
+    is_over = view.status in (*CARRY_ON_STATUSES, "completed") and not view.is_driven(now)
+    if not (is_over and isinstance(command, REOPENING)):
+        return pool
+    return tried(pool, [events.RunContinued(now, stop_point(pool, None))]).pool
+
+
 # A dry run shows what a command would do, without doing it; a scheduler may be up or down (§8).
 
 
@@ -99,10 +110,12 @@ async def dry_run(asked: AskedView) -> DryRun:
             raise Refused(f"{command.verb} has no dry run")
         case _:
             pass
-    start = tried(pool, applied.events)
+    found = _continued(snapshot, command)
+    start = tried(found, applied.events)
     # Before it is looked ahead: that goes on with the same pool.
     tasks = _selected(snapshot, applied.tasks)
-    before, after = str(pool.run.status), str(start.pool.run.status)
+    before = str(pool.run.status) if found is pool else snapshot.view.status
+    after = str(start.pool.run.status)
     changes = _changes(snapshot, start.pool, (*applied.tasks, *start.touched))
     seen = look_ahead(pool, start, snapshot.now)
     named = set(applied.tasks)

@@ -1,4 +1,5 @@
 /** Requests to the server that sent this page; whatever goes wrong is a Problem with words. */
+import { setAnswered } from "./connection";
 
 const API = "/api/v1";
 const AWAY = "The server does not answer. Check that it is running, then try again.";
@@ -86,9 +87,12 @@ async function ask<T>(method: string, path: string, body?: unknown, signal?: Abo
 /** A server may also die while it answers. What is no JSON is a fault, which no further try mends. */
 async function received<T>(answer: Promise<T>, away: string, signal?: AbortSignal): Promise<T> {
   try {
-    return await answer;
+    const given = await answer;
+    setAnswered(true);
+    return given;
   } catch (error) {
     if (signal?.aborted || error instanceof SyntaxError) throw error;
+    setAnswered(false);
     throw new Problem(0, "unreachable", away);
   }
 }

@@ -29,17 +29,18 @@ export const runPagesQuery = infiniteQueryOptions({
   refetchInterval: (query) => ((query.state.data?.pages ?? []).some((page) => (page.summaries_left ?? 0) > 0) ? SUMMARIES_MS : RUNS_MS),
 });
 
-/** Runs by points; `hidden`: also while nobody sees the page, for its notifications. */
-export const gridQuery = (name: string, status: string, hidden: boolean) =>
+/** Runs by points; also while nobody sees the page, for the title of its tab and for its notifications. */
+export const gridQuery = (name: string, status: string) =>
   queryOptions({
     queryKey: ["runs", "grid", name, status],
     queryFn: ({ signal }) => get<RunGrid>(`/grid?${new URLSearchParams({ name, status }).toString()}`, signal),
     placeholderData: keepPreviousData,
     refetchInterval: RUNS_MS,
-    refetchIntervalInBackground: hidden,
+    refetchIntervalInBackground: true,
   });
 
 const FACTS_MS = 10_000; // a scheduler that was killed tells nobody
+const HIDDEN_MS = 30_000;
 
 /** Who drives a run. */
 export const factsQuery = (run: string) =>
@@ -47,7 +48,8 @@ export const factsQuery = (run: string) =>
     queryKey: ["run", run, "facts"],
     queryFn: ({ signal }) => get<RunCreated>(`/runs/${inPath(run)}/facts`, signal),
     select: (found) => found.run,
-    refetchInterval: FACTS_MS,
+    refetchInterval: () => (document.hidden ? HIDDEN_MS : FACTS_MS), // for the title of its tab
+    refetchIntervalInBackground: true,
   });
 
 export const summaryQuery = (run: string) =>

@@ -12,7 +12,7 @@ import { countText } from "../ui/quantities";
 import { useRoving } from "../ui/roving";
 import { Ago, durationText, useNow } from "../ui/time";
 import { StallAge } from "./home/StallAge";
-import { causeOf, inOrder, isAbandoned, isOver, progressText, runFilter, secondsLeft, tookSeconds, urgency, usualSeconds } from "./runOrder";
+import { causeOf, inOrder, isAbandoned, isOver, isPossible, progressText, runFilter, secondsLeft, tookSeconds, urgency, usualSeconds } from "./runOrder";
 import { RunStatus } from "./RunStatus";
 import "./runs.css";
 
@@ -128,7 +128,7 @@ function RunButtons({ run }: { run: RunFacts }) {
       {run.status === "paused" && <Button data-stop tabIndex={-1} onClick={() => act({ verb: "resume" })}>Resume</Button>}
       {goes && ["running", "stalled"].includes(run.status) && <Button look="plain" data-stop tabIndex={-1} onClick={() => act({ verb: "pause" })}>Pause</Button>}
       {goes && !isOver(run) && run.status !== "stopping" && <Button look="risky" data-stop tabIndex={-1} onClick={() => act({ verb: "stop" })}>Stop</Button>}
-      {(isAbandoned(run) || ["stopped", "error"].includes(run.status)) && !run.offered && <Button data-stop tabIndex={-1} onClick={() => act({ verb: "run" })}>Continue</Button>}
+      {isPossible("run", run) && <Button data-stop tabIndex={-1} onClick={() => act({ verb: "run" })}>Continue</Button>}
     </div>
   );
 }

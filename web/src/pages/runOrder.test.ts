@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunFacts, RunSummary } from "../api/types";
-import { causeOf, inOrder, isAbandoned, progress, progressText, secondsLeft, tookSeconds, usualSeconds, withDriver } from "./runOrder";
+import { causeOf, inOrder, isAbandoned, isPossible, progress, progressText, secondsLeft, tookSeconds, usualSeconds, withDriver } from "./runOrder";
 
 const run = (name: string, status: string, more: Partial<RunFacts> = {}): RunFacts =>
   ({ name, status, driven: true, offered: true, updated_at: "2026", ...more }) as RunFacts;
@@ -19,6 +19,12 @@ test("a run is abandoned if those who know say so, and not because they know it 
   expect(isAbandoned(withDriver(told, run("tide", "running", { driven: false, offered: false })))).toBe(true);
   // It was stopped, and has just begun again.
   expect(isAbandoned(withDriver({ ...told, driven: false, offered: false }, run("tide", "stopped", { driven: false, offered: false })))).toBe(false);
+});
+
+test("a stalled run whose stall timeout has passed can be continued, one that has a scheduler cannot", () => {
+  expect(isPossible("run", run("tide", "stalled", { driven: false, offered: false }))).toBe(true);
+  expect(isPossible("run", run("tide", "stalled", { driven: false, offered: true }))).toBe(false);
+  expect(isPossible("run", run("tide", "stalled"))).toBe(false);
 });
 
 test("progress counts points that have not begun, and is unknown without an end", () => {

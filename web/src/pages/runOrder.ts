@@ -24,13 +24,16 @@ export function isPossible(verb: string, run: RunFacts): boolean {
   if (verb === "pause") return goes && run.status !== "paused" && run.status !== "stopping";
   if (verb === "resume") return run.status === "paused";
   if (verb === "stop") return goes && run.status !== "stopping";
-  if (verb === "run") return isAbandoned(run) || run.status === "stopped" || run.status === "error";
+  if (verb === "run") return !run.offered && (isAbandoned(run) || isGivenUp(run) || run.status === "stopped" || run.status === "error");
   return goes;
 }
 
 /** It should go on, and no scheduler drives it or is asked to. */
 export const isAbandoned = (run: RunFacts): boolean =>
   !run.driven && !run.offered && ["running", "paused", "stopping", "waiting for release"].includes(run.status);
+
+/** Its stall timeout has ended it, or its scheduler died after it had stalled: nothing happens until a command resumes it. */
+export const isGivenUp = (run: RunFacts): boolean => run.status === "stalled" && !run.driven && !run.offered;
 
 /** Events tell of batches, facts who drives a run; a batch of which the facts do not know yet was written by somebody. */
 export function withDriver(told: RunFacts, facts: RunFacts | undefined): RunFacts {

@@ -45,7 +45,7 @@ export function Loading({ what }: { what: string }) {
 const SIGNED = ["failed", "submit-failed", "expired", "running"];
 const BAD = ["failed", "submit-failed", "expired", "lost"];
 const ACTIVE = ["running", "submitted", "preparing"];
-const patternOf = (state: string): string => (BAD.includes(state) ? "striped" : ACTIVE.includes(state) ? "dotted" : "plain");
+export const patternOf = (state: string): string => (BAD.includes(state) ? "striped" : ACTIVE.includes(state) ? "dotted" : "plain");
 
 /** How many tasks are in which state, as one bar; with `signs` what needs eyes stands beside it. */
 export function CountsBar({ counts, total, signs = false }: { counts: Counts; total: number; signs?: boolean }) {

@@ -99,6 +99,21 @@ def stop_task_set(context: StepContext, event: events.StopTaskSet) -> None:
     context.touched.run = True
 
 
+def stop_point(pool: TaskPool, given: Point | None) -> Point | None:
+    """Returns the stop point of a run that goes on: the given one, or else the old one.
+
+    None if there is none, or the run has reached the old one (SEMANTICS §9).
+    """
+    old = pool.run.stop
+    if given is not None or old is None:
+        return given
+    is_reached = pool.run.status == RunStatus.STOPPED and not any(
+        task.point <= old and task.standing is not PoolState.WAITING
+        for task in pool.tasks.values()
+    )
+    return None if is_reached else old
+
+
 def run_continued(context: StepContext, event: events.RunContinued) -> None:
     """Lets a stopped run go on where it was, up to the stop point of the event."""
     run = context.pool.run

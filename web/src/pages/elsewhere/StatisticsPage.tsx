@@ -4,7 +4,7 @@ import { useMemo, useState } from "react";
 import { statisticsQuery } from "../../api/storeQueries";
 import type { Quantiles, Statistics } from "../../api/storeTypes";
 import { lookOf } from "../../ui/palette";
-import { Button, Empty, Failure, Loading } from "../../ui/parts";
+import { Button, Empty, Failure, Loading, patternOf } from "../../ui/parts";
 import { bytesText, percentText, rateText } from "../../ui/quantities";
 import { durationText } from "../../ui/time";
 import { useAddress } from "../useAddress";
@@ -58,7 +58,7 @@ function Ends({ ended, total }: { ended: Record<string, number>; total: number }
   const text = found.map(({ word, count }) => `${count} ${word}`).join(", ");
   return (
     <>
-      <div className="counts-bar" role="img" aria-label={text}>{found.map(({ word, status, count }) => <span key={word} style={{ width: `${(100 * count) / total}%`, background: lookOf(status, "statuses").colour }} />)}</div>
+      <div className="counts-bar" role="img" aria-label={text}>{found.map(({ word, status, count }) => <span key={word} className={patternOf(status)} style={{ width: `${(100 * count) / total}%`, backgroundColor: lookOf(status, "statuses").colour }} />)}</div>
       <p className="muted small">{text}</p>
     </>
   );

@@ -14,7 +14,7 @@ import { plain } from "../../ui/plain";
 import { useRoving } from "../../ui/roving";
 import { StateIcon, stateStyle } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
-import { causeOf, isAbandoned } from "../runOrder";
+import { causeOf, isAbandoned, isGivenUp } from "../runOrder";
 import { RunStatus } from "../RunStatus";
 import { cellCount, cellState, cellText, lateText, needsAction, pointFilter, pointLabels, type PointLabel } from "./cells";
 import { StallAge } from "./StallAge";
@@ -40,7 +40,7 @@ const Row = memo(function Row({ run, first, told }: { run: GridRun; first: boole
           <Link to="/runs/$run" params={{ run: run.name }} data-stop tabIndex={first ? 0 : -1}>{plain(run.name)}</Link>
           <RunStatus run={run} />
         </span>
-        <span className="grid-when muted">{run.since !== null ? <StallAge status={run.status} since={run.since} /> : <>changed <Ago at={run.updated_at} /></>}{lateText(run) !== "" && <span className={run.late === undefined ? "grid-due" : "grid-due late"}>{lateText(run)}</span>}</span>
+        <span className="grid-when muted">{run.since !== null ? <><StallAge status={run.status} since={run.since} />{isGivenUp(run) && " · no scheduler"}</> : <>changed <Ago at={run.updated_at} /></>}{lateText(run) !== "" && <span className={run.late === undefined ? "grid-due" : "grid-due late"}>{lateText(run)}</span>}</span>
         <Why run={run} told={told} />
       </div>
       <div className="grid-cells" role="none">

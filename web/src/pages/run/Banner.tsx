@@ -7,6 +7,7 @@ import type { ErrorGroup, RunFacts, RunSummary } from "../../api/types";
 import { Button } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { Ago, At, Due } from "../../ui/time";
+import { isGivenUp } from "../runOrder";
 import { useRunPage, useShowLog, useShowTasks } from "./useRunPage";
 
 export function Banner({ run, summary }: { run: RunFacts; summary: RunSummary }) {
@@ -19,7 +20,7 @@ export function Banner({ run, summary }: { run: RunFacts; summary: RunSummary })
   return (
     <div className={ended ? "run-causes ended" : "run-causes"} role={ended ? "note" : "alert"} {...(ended ? { "aria-label": "What failed" } : {})}>
       <b>{run.status === "stalled" ? "Stalled" : ended ? "Failed in this run" : "Needs action"}</b>
-      {run.status === "stalled" && stall && <span className="muted"> since <At at={stall.since} /> (<Ago at={stall.since} />){stall.until && <>; stall timeout <Due at={stall.until} /></>}</span>}
+      {run.status === "stalled" && stall && <span className="muted"> since <At at={stall.since} /> (<Ago at={stall.since} />){stall.until && <>; stall timeout <Due at={stall.until} /></>}{isGivenUp(run) && "; no scheduler drives this run now: Continue, or a trigger, resumes it"}</span>}
       <ul>
         {groups.map((group) => <GroupLine key={`${group.log} ${group.text}`} group={group} ended={ended} />)}
         {others.map((cause) => <CauseLine key={cause.id} cause={cause} />)}

@@ -1,13 +1,16 @@
 /** One run: its state above, views side by side, the selected task beside them. */
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { ActingProvider, useActing } from "../../acting/Acting";
+import { useConnection } from "../../api/connection";
+import { factsQuery } from "../../api/queries";
 import { RunLiveProvider, useLiveOf, useLiveStore } from "../../api/runLive";
 import { TaskPanel } from "../../panel/TaskPanel";
 import { useShortcut } from "../../shell/shortcuts";
 import { ErrorBoundary } from "../../ui/ErrorBoundary";
 import { Empty, Failure, Loading } from "../../ui/parts";
-import { runTitle, useTitle } from "../../ui/title";
+import { doubtfulTitle, runTitle, useTitle } from "../../ui/title";
 import { VIEWS } from "../../views/registry";
 import { BulkBar } from "./BulkBar";
 import { FilterBar } from "./FilterBar";
@@ -29,13 +32,21 @@ export function RunPage() {
   );
 }
 
+/** Its status is that of now, also in a tab that nobody sees; without an answer of the server it has none. */
+function useRunTitle(run: string): void {
+  const heard = useLiveOf((state) => state.run?.status ?? "");
+  const { data: facts } = useQuery(factsQuery(run));
+  const connection = useConnection();
+  useTitle(connection === "lost" ? doubtfulTitle(run) : runTitle(run, connection === "asleep" ? (facts?.status ?? heard) : heard));
+}
+
 function Frame() {
   const { run, views, selected, select } = useRunPage();
   const phase = useLiveOf((live) => live.phase);
   const problem = useLiveOf((live) => live.problem);
   const live = useLiveStore();
   const { docked, leave } = useActing();
-  useTitle(runTitle(run, useLiveOf((state) => state.run?.status ?? "")));
+  useRunTitle(run);
   useShortcut("close", () => select(null), selected !== null);
   useEffect(() => {
     if (phase === "deleted") leave();

@@ -1,7 +1,7 @@
 /** Queues, and the tasks in them: filter, look, cancel, submit again, pause and drain. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { useFollowing } from "../../api/follow";
 import { post } from "../../api/http";
 import { PAGE, RUN_QUEUE, tasksQuery, wishOf, type TaskWish } from "../../api/storeQueries";
@@ -23,6 +23,7 @@ import "./tasks.css";
 
 const ROW_HEIGHT = 34;
 const CANCEL_MAX = 1_000;
+const LOADED_MAX = 2_000; // all of them are asked for again after each change
 const TYPED_NAMES = FILTER_NAMES.filter((name) => name !== "queue" && name !== "matching").sort(); // a queue is chosen from a list
 
 export function TasksPage() {
@@ -44,7 +45,7 @@ export function TasksPage() {
         {(left > 0 || all) && <Button look="quiet" className={may ? "" : "page-end"} aria-pressed={all} onClick={() => change({ queues: all ? "" : "all" })}>Show queues of ended runs{left > 0 ? ` (${left})` : ""}</Button>}
       </div>
       <Queues queues={queues} error={error} retry={() => void refetch()} chosen={wish.queue} choose={(queue) => change({ queue })} />
-      <Filters wish={wish} queues={queues ?? []} change={change} problem={problem} />
+      <Filters wish={wish} queues={queues} change={change} problem={problem} />
       <div className={selected === null ? "tasks-frame card" : "tasks-frame card with-aside"}>
         {problem !== "" ? <Empty title="The filter is not understood">{problem}</Empty> : <Tasks wish={wish} selected={selected} select={(id) => change({ task: id })} clear={() => change({ ...wishOf({}), jobs: wish.jobs })} hasJobs={openJobs(queues ?? []) > 0} />}
         {selected !== null && <TaskAside key={selected} id={selected} close={() => change({ task: "" })} select={(id) => change({ task: id })} />}
@@ -53,7 +54,7 @@ export function TasksPage() {
   );
 }
 
-function Filters({ wish, queues, change, problem }: { wish: TaskWish; queues: readonly QueueFacts[]; change: (what: Record<string, string>) => void; problem: string }) {
+function Filters({ wish, queues, change, problem }: { wish: TaskWish; queues: readonly QueueFacts[] | undefined; change: (what: Record<string, string>) => void; problem: string }) {
   const chosen = wish.status.split(",").filter(Boolean);
   const toggle = (status: string) => change({ status: (chosen.includes(status) ? chosen.filter((one) => one !== status) : [...chosen, status]).join(",") });
   return (
@@ -65,9 +66,9 @@ function Filters({ wish, queues, change, problem }: { wish: TaskWish; queues: re
       </div>
       <select aria-label="Queue" value={wish.queue} onChange={(event) => change({ queue: event.target.value })}>
         <option value="">all queues</option>
-        {[...new Set([...queues.map((one) => one.queue), ...(wish.queue ? [wish.queue] : [])])].map((queue) => <option key={queue} value={queue}>{queue}</option>)}
+        {[...new Set([...(queues ?? []).map((one) => one.queue), ...(wish.queue ? [wish.queue] : [])])].map((queue) => <option key={queue} value={queue}>{queue}</option>)}
       </select>
-      {!wish.queue.startsWith(RUN_QUEUE) && <button type="button" className="chip state-chip" aria-pressed={wish.jobs === "1"} title="Also list jobs that belong to runs. To trigger, hold or kill such a job, open its run" onClick={() => change({ jobs: wish.jobs === "1" ? "" : "1" })}>Jobs of runs ({openJobs(queues)} open)</button>}
+      {!wish.queue.startsWith(RUN_QUEUE) && <button type="button" className="chip state-chip" aria-pressed={wish.jobs === "1"} title="Also list jobs that belong to runs. To trigger, hold or kill such a job, open its run" onClick={() => change({ jobs: wish.jobs === "1" ? "" : "1" })}>Jobs of runs{queues && ` (${openJobs(queues)} open)`}</button>}
       <FilterField placeholder="Filter: img-*:failed" label="Filter tasks" value={wish.matching} change={(matching) => change({ matching })} problem={problem} pause={350} />
       {TYPED_NAMES.filter((field) => field !== "name" || wish.name !== "").map((field) => (
         <FilterField key={field} placeholder={`Exact ${field}`} label={`Exactly this ${field}`} value={wish[field]} change={(text) => change({ [field]: text })} pause={350} />
@@ -99,16 +100,34 @@ function Tasks({ wish, selected, select, clear, hasJobs }: { wish: TaskWish; sel
     for (const { id } of some) if (on) next.add(id); else next.delete(id);
     setTicked(next);
   };
+  const loadAndTick = async () => {
+    let seen = found.data.pages;
+    for (let more = found.hasNextPage; more && PAGE * seen.length < LOADED_MAX;) {
+      const next = await found.fetchNextPage();
+      if (next.isError) return;
+      seen = next.data?.pages ?? seen;
+      more = next.hasNextPage;
+    }
+    tick(seen.flatMap((page) => page.tasks).filter(takes), true);
+  };
+  const chosen = tasks.filter((task) => ticked.has(task.id));
+  const older = found.hasNextPage && chosen.length > 0 && chosen.length === tasks.filter(takes).length && (
+    <>
+      <span className="muted">Older tasks may match, too.</span>
+      {PAGE * found.data.pages.length < LOADED_MAX && <Button disabled={found.isFetchingNextPage} onClick={() => void loadAndTick()}>{found.isFetchingNextPage ? "Loading …" : "Select all that match"}</Button>}
+    </>
+  );
   return (
     <div className="tasks-list">
-      <TickBar tasks={tasks.filter((task) => ticked.has(task.id))} clear={() => setTicked(new Set())} />
+      <TickBar tasks={chosen} older={older} clear={() => setTicked(new Set())} />
       <Rows tasks={tasks} ticked={ticked} takes={takes} tick={tick} selected={selected} select={select} more={found.hasNextPage && !found.isFetchingNextPage && !isShort ? () => void found.fetchNextPage() : null} />
       {further && <p className="look-further">{further}</p>}
     </div>
   );
 }
 
-function TickBar({ tasks, clear }: { tasks: readonly StoredTask[]; clear: () => void }) {
+/** `older`: what is said where all that is loaded is ticked, and more is not loaded. */
+function TickBar({ tasks, older, clear }: { tasks: readonly StoredTask[]; older: ReactNode; clear: () => void }) {
   const [asking, setAsking] = useState<"cancel" | "again" | null>(null);
   if (tasks.length === 0 && asking === null) return null;
   const open = tasks.filter((task) => !isOver(task));
@@ -118,6 +137,7 @@ function TickBar({ tasks, clear }: { tasks: readonly StoredTask[]; clear: () => 
   return (
     <div className="tick-bar" role="group" aria-label="Actions on ticked tasks">
       <b>{tasks.length} selected</b>
+      {older}
       {open.length > 0 && <Button className="risky" onClick={() => setAsking("cancel")}>{over.length > 0 ? `Cancel ${open.length} open` : "Cancel"}</Button>}
       {over.length > 0 && <Button onClick={() => setAsking("again")}>{open.length > 0 ? `Submit ${over.length} again` : "Submit again"}</Button>}
       <Button look="quiet" onClick={clear}>Clear selection</Button>

@@ -10,7 +10,7 @@ import { countText } from "../../ui/quantities";
 import type { Drawing } from "../../views/graph/drawing";
 import { drawGraph, type Grouping } from "../../views/graph/drawing";
 import { EdgeLayer } from "../../views/graph/EdgeLayer";
-import { fitOf, startOf } from "../../views/graph/fitting";
+import { beginningOf, fitOf, startOf } from "../../views/graph/fitting";
 import { bunchesOf } from "../../views/graph/keptNodes";
 import type { Placed } from "../../views/graph/layout";
 import { BunchBox, type BunchNode } from "../../views/graph/nodes";
@@ -120,9 +120,7 @@ function Canvas({ drawing: wanted, onUnfold, families, colours }: Coloured & { d
   const width = useStore((state) => state.width);
   const height = useStore((state) => state.height);
   const fit = useMemo(() => fitOf(placed ?? NO_SIZE, { width, height }, false), [placed, width, height]);
-  // Where no name could be read it begins with the first task.
-  const first = [...drawing.tasks.keys(), ...drawing.folds.keys()][0] ?? null;
-  const start = useMemo(() => startOf(placed ?? NO_SIZE, { width, height }, false, first), [placed, width, height, first]);
+  const start = useMemo(() => startOf(placed ?? NO_SIZE, { width, height }, false, placed ? beginningOf(placed, { width, height }) : []), [placed, width, height]);
   if (error !== null && placed === null) return <Refusal error={new Error(`The graph could not be laid out: ${error}`)} />;
   if (placed === null) return <Loading what="the layout" />;
   return (

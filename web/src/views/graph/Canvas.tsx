@@ -51,7 +51,7 @@ export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop, unf
   const hasMap = drawing.tasks.size >= MAPPED_MIN;
   const isMapped = hasMap && !window.matchMedia(NARROW).matches;
   const fit = useMemo(() => fitOf(placed ?? NO_SIZE, { width, height }, isMapped), [placed, width, height, isMapped]);
-  const start = useMemo(() => startOf(placed ?? NO_SIZE, { width, height }, isMapped, placed && laidOut && focusOf(laidOut, placed)), [placed, laidOut, width, height, isMapped]);
+  const start = useMemo(() => startOf(placed ?? NO_SIZE, { width, height }, isMapped, placed && laidOut ? focusOf(laidOut, placed) : []), [placed, laidOut, width, height, isMapped]);
   const { setCenter, getZoom } = useReactFlow();
   const at = useRef<string | null>(null); // the box that had the focus last
   /** Of boxes that are too far away to be drawn, the canvas comes first. */

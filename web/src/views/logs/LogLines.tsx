@@ -35,6 +35,7 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
   const [asked, setAsked] = useState<Omit<Wanted, "level">>({ text: "", match: "text", case: false });
   const [only, setOnly] = useState(false);
   const [at, setAt] = useState(-1); // which of the lines that were found; -1: none yet
+  const [early, setEarly] = useState(0); // the step that was asked for before a line was found
   const [stick, setStick] = useState(picked === null);
   const [target, setTarget] = useState<number | null>(null); // a byte to scroll to
   const scroller = useRef<HTMLDivElement>(null);
@@ -74,12 +75,21 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
   }, [from, follower]);
 
   const step = (by: number) => {
-    if (hits.length === 0) return;
+    if (hits.length === 0) {
+      setEarly(search === null ? 0 : by);
+      return;
+    }
     const next = at < 0 ? (by < 0 ? hits.length - 1 : 0) : (Math.min(at, hits.length - 1) + by + hits.length) % hits.length;
     const hit = hits[next];
     setAt(next);
     if (hit !== undefined) void goTo(hit);
   };
+  useEffect(() => {
+    // Backwards begins at the last line of all.
+    if (early === 0 || search === null || (search.running && (hits.length === 0 || early < 0))) return;
+    setEarly(0);
+    if (hits.length > 0) step(early);
+  }, [early, search, hits]); // eslint-disable-line react-hooks/exhaustive-deps -- once, as soon as there is a line
   const goLine = async (line: number) => {
     setOnly(false);
     const found = await follower.showLine(line);
@@ -119,12 +129,12 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
     <>
       <LogTools
         place={place} state={state} level={level} search={search} asked={asked} only={only} stick={stick} current={at < 0 ? null : Math.min(at, hits.length - 1)}
-        setAsked={(next) => { setAsked(next); setAt(-1); }} setOnly={setOnly} step={step}
+        setAsked={(next) => { setAsked(next); setAt(-1); setEarly(0); }} setOnly={setOnly} step={step}
         goLine={(line) => void goLine(line)} goEnd={() => void goEnd()} goStart={() => void goTo({ offset: 0, line: 1 })}
       />
       {picked !== null && <PickedLines place={place} rows={shown} picked={picked} clear={() => pick(null)} />}
       {shown.length === 0 ? (
-        <Nothing filtered={filtered} least={least} over={state.over} />
+        <Nothing filtered={filtered} found={hits.length > 0} least={least} over={state.over} />
       ) : (
         <div className={`log-lines${wrap === "yes" ? " wrapped" : ""}`} ref={scroller} onScroll={look} tabIndex={0} role="log" aria-label={`Log of ${name}`} aria-live="off">
           {follower.hasEarlier && !filtered && (
@@ -150,9 +160,9 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
   );
 }
 
-function Nothing({ filtered, least, over }: { filtered: boolean; least: number; over: boolean }) {
+function Nothing({ filtered, found, least, over }: { filtered: boolean; found: boolean; least: number; over: boolean }) {
   if (filtered) return <Empty title="No line of this log matches">Try another text, a lower level, or the log of another attempt.</Empty>;
-  if (least >= WARNING_RANK) return <Empty title={`No line of this part is at level ${LEVEL_WORDS[least] ?? ""} or above`}>Use the arrows above to look for such lines in the rest of the log.</Empty>;
+  if (least >= WARNING_RANK) return <Empty title={`No line of this part is at level ${LEVEL_WORDS[least] ?? ""} or above`}>{found ? "The arrows above go to the lines that were found in the rest of the log." : "Choose a lower level to see other lines."}</Empty>;
   return <Empty title="Nothing has been written">{over ? "The job has ended." : "Lines appear as they are written."}</Empty>;
 }
 

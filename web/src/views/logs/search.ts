@@ -36,8 +36,11 @@ export function wantedQuery(wanted: Wanted): Record<string, string> {
   return { text: wanted.text, match: wanted.match, ...(wanted.case ? { case: "true" } : {}), ...(wanted.level === "" ? {} : { level: wanted.level }), limit: String(STEP_HITS) };
 }
 
+/** Of a search that has not begun. */
+export const NOTHING_YET: SearchState<never> = { hits: [], running: true, done: false, full: false, part: 0, files: 0, bytes: 0, missing: 0, at: null, problem: null };
+
 export class StepSearch<Hit extends LogHit | JobLogHit = LogHit> {
-  private state: SearchState<Hit> = { hits: [], running: true, done: false, full: false, part: 0, files: 0, bytes: 0, missing: 0, at: null, problem: null };
+  private state: SearchState<Hit> = NOTHING_YET;
   private readonly listeners = new Set<() => void>();
   private readonly abort = new AbortController();
   private cursor = "";

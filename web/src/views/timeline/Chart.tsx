@@ -15,6 +15,8 @@ const TICK_HALF = 28; // a time that would be cut off is not written
 
 interface ChartProps {
   rows: readonly TimeRow[];
+  /** Tasks at which it opens. */
+  unwell: ReadonlySet<string>;
   whole: Span;
   span: Span;
   setSpan: (span: Span | null) => void;
@@ -38,11 +40,11 @@ function useWidth(labels: number) {
   return [ref, width] as const;
 }
 
-export function Chart({ rows, whole, span, setSpan, now, live, seen }: ChartProps) {
-  const labels = window.innerWidth < 640 ? 130 : LABELS;
+export function Chart({ rows, unwell, whole, span, setSpan, now, live, seen }: ChartProps) {
+  const labels = window.innerWidth < 640 ? 150 : LABELS;
   const [scroller, width] = useWidth(labels);
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 10 });
-  useOpenAt(virtual, rows.findIndex((row) => row.outcome === "failed"));
+  useOpenAt(virtual, rows.findIndex((row) => row.bars.some((bar) => unwell.has(bar.id))));
   useEffect(() => {
     const { startIndex = 0, endIndex = rows.length } = virtual.range ?? {};
     seen.current = rows.slice(startIndex, endIndex + 1);

@@ -4,6 +4,7 @@ import { useMemo, useRef, useState } from "react";
 import { attemptsQuery, criticalPathQuery } from "../../api/queries";
 import { useLive } from "../../api/runLive";
 import { isFiltering, rowFilter } from "../../pages/run/filters";
+import { needsAction } from "../../pages/run/trouble";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { durationText, useNow } from "../../ui/time";
@@ -24,6 +25,7 @@ export function TimelineView() {
   // Without a job at work nothing moves: what has been keeps its width.
   const over = run === null || ["completed", "stopped", "error"].includes(run.status);
   const critical = useMemo(() => new Set(path.data?.steps.map((step) => step.task)), [path.data]);
+  const unwell = useMemo(() => new Set(tasks.filter(needsAction).map((task) => task.id)), [tasks]);
   const shown = useMemo(() => {
     const attempts = found.data?.attempts ?? [];
     if (!isFiltering(filters)) return attempts;
@@ -58,7 +60,7 @@ export function TimelineView() {
           {found.data.attempts.length === 0 ? "Bars appear with the first job." : <Button onClick={() => { clearFilters(); setOnly(""); }}>Show all</Button>}
         </Empty>
       ) : (
-        <Chart rows={rows} whole={whole} span={span ?? whole} setSpan={setSpan} now={now} live={live} seen={seen} />
+        <Chart rows={rows} unwell={unwell} whole={whole} span={span ?? whole} setSpan={setSpan} now={now} live={live} seen={seen} />
       )}
     </div>
   );
