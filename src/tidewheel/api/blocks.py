@@ -135,8 +135,8 @@ class SbiDocument(SbiFacts):
 
 
 class SbiAnswer(SbiDocument):
-    """Describes an instance that was requested; `is_new`: it was not known before; `dry_run`:
-    nothing was stored."""
+    """Describes a scheduling block instance that was requested. `is_new`: it was not known
+    before; `dry_run`: nothing was stored."""
 
     is_new: bool
     dry_run: bool

@@ -413,7 +413,8 @@ class CriticalPath(TypedDict):
 
 
 class TaskInBatch(TypedDict):
-    """Describes a task after a batch; `submit` is null for a task that left the pool."""
+    """Describes a task as it was after a batch; `submit` is null for a task that left the
+    pool."""
 
     id: str
     state: str
@@ -424,7 +425,8 @@ class TaskInBatch(TypedDict):
 
 
 class BatchFacts(TypedDict):
-    """Describes what a batch changed; `status` is the status of the run, if it changed."""
+    """Describes a batch, the changes that a scheduler stored together; `status` is the status
+    of the run, if it changed."""
 
     batch: int
     at: str
@@ -551,7 +553,7 @@ class RunVersion(TypedDict):
 
 class RunVersions(TypedDict):
     """Lists the definitions that a run had, the present one first, and the findings in the
-    present one; a finding whose file is "" is about the definition after templates."""
+    present one; a finding whose file is "" is about the text that the templates yielded."""
 
     run: str
     kind: str
@@ -561,7 +563,7 @@ class RunVersions(TypedDict):
 
 class RunDiff(TypedDict):
     """Says in which files two definitions of a run differ, from `version` to `against`; the
-    path "" is the definition after templates."""
+    path "" is the text that the templates yielded."""
 
     run: str
     version: int

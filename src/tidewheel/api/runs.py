@@ -156,7 +156,7 @@ class PointProgress(TypedDict):
 
 
 class RunBounds(TypedDict):
-    """Says where a run begins and ends, and how far it may go just now."""
+    """Says where a run begins and ends, and how far it may go at present."""
 
     initial: str
     start: str

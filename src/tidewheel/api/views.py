@@ -164,8 +164,8 @@ _ROWS = (
     ),
     View(
         "log-search",
-        "Search a log for lines with a text or a level; each request searches one part of the "
-        "file.",
+        "Search a log for lines that contain a text, or have at least a level. Each request "
+        "searches one part of the file; its `cursor` continues the search.",
         log_lines.LogHits,
         view_query(**_SEARCH, **_LOG),
         below="/log/search",

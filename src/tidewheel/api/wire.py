@@ -82,7 +82,10 @@ _SHOWN: dict[type, tuple[str, str]] = {
     TokenView: ("TokenOut", "A stored token; the secret itself is not stored."),
     Identity: ("IdentityOut", "A person who signed in, and the person's groups at that time."),
     AuditEntry: ("AuditEntryOut", "An entry of the audit as it is exported."),
-    Limit: ("LimitOut", 'A limit; the key is "" for the whole queue and "*" for each key.'),
+    Limit: (
+        "LimitOut",
+        'A limit. Its key is "" for the whole queue, "*" for each key without its own.',
+    ),
     Resources: ("ResourcesOut", "The resources that a task asks for, or a worker offers."),
     FlavouredNodes: (
         "FlavourOut",

@@ -94,9 +94,10 @@ ROWS = (
         "[RUN] ID...",
         """Run tasks now, whatever they wait for.
 
-    A task in the pool runs in its own flows. A task that ran already runs alone (the tasks
-    after it do not run again), unless other tasks were lost because of it. A task that never
-    ran joins the active flows. The answer says which flows these are.
+    A task in the pool runs in its own flows (a flow is one pass through the graph; most runs
+    have one). A task that already ran in an active flow runs alone, and the tasks after it do
+    not run again, unless they were lost because of it. Any other task runs in all active
+    flows. The answer says which flows these are.
     """,
         {
             "--reflow flow_is_new": "Start a new flow: everything downstream runs again.",
@@ -243,7 +244,7 @@ ROWS = (
         "stop",
         "Stop a run, now or later; `run` resumes it.",
         "[RUN[//POINT|//ID]]",
-        """Stop a run so that it can be resumed: tidewheel run RUN.
+        """Stop a run. To resume it: tidewheel run RUN.
 
     Active tasks finish first, unless --now leaves their jobs running or --kill ends them. With
     a point, a task or a time the run stops there; with --flow only this flow stops.

@@ -150,7 +150,10 @@ async def _cancelled_reasons(
         if state is not EdgeState.DEAD or parent.updated_at > task.updated_at:
             continue
         if not _is_told(parent, task, names):
-            found.append("It needed a task in a queue that you may not see, which has ended.")
+            found.append(
+                "It was cancelled because a task that it needed ended otherwise; you may not "
+                "see the queue of that task."
+            )
             continue
         others = [one for one in dict.fromkeys(made) if one not in ALWAYS_KNOWN]
         end = f"that task is {parent.status}" + (

@@ -485,7 +485,12 @@ def _refuse_too_large(boxes: int, lines: int, both_max: int = 0) -> None:
     """
     from tidewheel.services.definitions.graph import BadWindow
 
-    if boxes + lines > both_max if both_max else boxes > BOXES_MAX or lines > LINES_MAX:
+    if both_max and boxes + lines > both_max:
+        raise BadWindow(
+            f"there are {boxes} tasks and {lines} edges from START to STOP; at most {both_max} "
+            "together can be drawn, whatever is collapsed: give a STOP nearer to START"
+        )
+    if not both_max and (boxes > BOXES_MAX or lines > LINES_MAX):
         raise BadWindow(
             f"the picture would have {boxes} boxes and {lines} lines; at most {BOXES_MAX} and "
             f"{LINES_MAX} are drawn: give a STOP nearer to START, or collapse families with "

@@ -75,7 +75,11 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
     type=NEED,
 )
 @option("--retries", "How often to try again after a failure.", type=int)
-@option("--retry-delay", "Wait before each retry: 1s,10s.", type=DURATIONS)
+@option(
+    "--retry-delay",
+    "Delays before the retries, such as 1s,10s; the last repeats.",
+    type=DURATIONS,
+)
 @option("--timeout", "How long one attempt may run.", type=DURATION)
 @option("--delay", "Do not start before this time has passed.", type=DURATION)
 @option("--cpu", "Cores one attempt uses.", type=float)

@@ -200,7 +200,11 @@ OBJECT_OPTIONS = {"facts": "post", "after": "list", "limit": "list"}
 @option("--status TEXT", "List only instances with this status.")
 @option("--subarray ID", "List only instances of this subarray.")
 @option("--dry-run", "Check the file, and store nothing.")
-@option("--reason TEXT", "Why you abort it; shown to all users who can see it.", default="")
+@option(
+    "--reason TEXT",
+    "With abort: the reason; shown to all users who can see the instance.",
+    default="",
+)
 @option("--limit", "How many to list at most.", type=LIMIT, default=100)
 def sbi_command(  # noqa: PLR0913 - each an option
     session: Session,
@@ -289,7 +293,11 @@ def _submit(session: Session, what: str, *, dry_run: bool) -> Document:
 @option("--status TEXT", "List only blocks with this status.")
 @option("--workflow NAME", "List only blocks of this workflow.")
 @option("--history", "Show what happened to the block and its stages, oldest first.")
-@option("--reason TEXT", "Why you abort it; shown to all users who can see it.", default="")
+@option(
+    "--reason TEXT",
+    "With abort: the reason; shown to all users who can see the instance.",
+    default="",
+)
 @option("--limit", "How many to list at most.", type=LIMIT, default=100)
 def blocks_command(  # noqa: PLR0913 - each an option
     session: Session,

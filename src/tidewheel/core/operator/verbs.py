@@ -62,7 +62,7 @@ class Remove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """Keep tasks from being submitted: these, or all beyond a point."""
+    """Keep tasks from being submitted: those in `ids`, or all after the point `after`."""
 
     verb: ClassVar[str] = "hold"
     ids: tuple[str, ...] = ()

@@ -257,7 +257,7 @@ class FieldReader:
             lists = [f'{stage}={{"{own}": [{one}]}}' for one in (short, "…, …")]
         hint = f"give a list of this one element, -p '{lists[0]}', or of several, "
         if value is None:
-            hint = "give a list ([] has no elements): "
+            hint = "give a list, or [] for an empty one: "
         hint += f"-p '{lists[1]}', or the same in the parameters of a request"
         seen = f"{name} of {self.what} is {short}, the value of {parameter}: that is not a list"
         self._findings.error("value-kind", seen, hint, node.position)

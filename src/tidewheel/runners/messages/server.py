@@ -95,7 +95,7 @@ class Speaker:
             )
         if self.heard_bytes + size > MESSAGES_BYTES_MAX:
             most = MESSAGES_BYTES_MAX // 1024**2
-            raise Refused(f"all messages of one attempt together may have at most {most} MiB")
+            raise Refused(f"the messages of one attempt may total at most {most} MiB")
         try:
             client.append(self.directory, message)
         except OSError:

@@ -119,7 +119,7 @@ RETRY_MS = 1000
 @CHANNEL_ROUTES.add(
     "GET /workers/{id}/channel",
     Needs(WORKER, no_name, worker=lambda call: call.path["id"]),
-    "Server-sent events for a worker: cancel is sent at once, wake when there may be work.",
+    "Server-sent events for a worker: `cancel` for jobs that must end, `wake` for new tasks.",
     str,
     media_type="text/event-stream",
 )

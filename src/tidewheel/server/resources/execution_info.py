@@ -58,7 +58,8 @@ class GpuAt(TypedDict):
 
 
 class ExecutionInfo(TypedDict, total=False):
-    """An attempt in Banyan's words; a request for one field gets only this field."""
+    """An attempt, with the field names of the task server Banyan. The answer to a request for
+    one field has only that field."""
 
     worker: str | None
     exit_status: int | None
@@ -113,7 +114,7 @@ class GpuIn(ReportIn):
 @ROUTES.add(
     "GET /tasks/{id}/current_history",
     _READS_TASK,
-    "Every attempt in Banyan's words.",
+    "Every attempt, with the field names of the task server Banyan.",
     CurrentHistory,
 )
 async def current_history(call: Call) -> object:
@@ -127,7 +128,7 @@ async def current_history(call: Call) -> object:
 @ROUTES.add(
     "GET /tasks/{id}/execution_info",
     _READS_TASK,
-    "The current attempt in Banyan's words.",
+    "The current attempt, with the field names of the task server Banyan.",
     ExecutionInfo,
 )
 async def whole(call: Call) -> object:

@@ -234,12 +234,12 @@ async def graph(call: Call) -> object:
 @ROUTES.add(
     f"GET {RUN}/pool",
     READS_RUN,
-    "All tasks within n edges of the live tasks.",
+    "The tasks of the pool, and all within n edges of them, as a tree.",
     RunTree,
     query=TREE_QUERY,
 )
 async def pool(call: Call) -> object:
-    """Answers with the tree of the tasks within some edges of the live tasks."""
+    """Answers with the tree of the tasks of the pool and of those within some edges of them."""
     run, asked = await call.found_run(), in_window(call.query)
     return await show(call, "tree", {"run": run.name} | asked)
 

@@ -280,7 +280,12 @@ SignedInOut = answer(
 )
 
 
-@ROUTES.add("GET /sign-in", _STRANGER, "How people sign in by name.", SignInOut)
+@ROUTES.add(
+    "GET /sign-in",
+    _STRANGER,
+    "How people sign in without a token: at an identity provider, or through a proxy.",
+    SignInOut,
+)
 async def ways(call: Call) -> object:
     now = call.people.now
     settings = now.oidc

@@ -373,7 +373,7 @@ async def objects_posted(call: Call) -> Iterable[Name]:
 @ROUTES.add(
     "POST /objects",
     Needs(CHANGES_OBJECTS, objects_posted),
-    "Post objects: stages that wait for them can begin.",
+    "Report that objects, such as data sets, exist: stages that wait for them can begin.",
     ObjectList,
     body=ObjectsIn,
 )

@@ -156,7 +156,7 @@ export type SbiDocument = {
   blocks: BlockFacts[];
 };
 
-/** Describes an instance that was requested; `is_new`: it was not known before; `dry_run`: nothing was stored. */
+/** Describes a scheduling block instance that was requested. `is_new`: it was not known before; `dry_run`: nothing was stored. */
 export type SbiAnswer = {
   id: string;
   status: string;

@@ -393,7 +393,7 @@ export type CriticalPath = {
   steps: CriticalStep[];
 };
 
-/** Describes a task after a batch; `submit` is null for a task that left the pool. */
+/** Describes a task as it was after a batch; `submit` is null for a task that left the pool. */
 export type TaskInBatch = {
   id: string;
   state: string;
@@ -403,7 +403,7 @@ export type TaskInBatch = {
   submit: number | null;
 };
 
-/** Describes what a batch changed; `status` is the status of the run, if it changed. */
+/** Describes a batch, the changes that a scheduler stored together; `status` is the status of the run, if it changed. */
 export type BatchFacts = {
   batch: number;
   at: string;
@@ -516,7 +516,7 @@ export type RunVersion = {
   who: string;
 };
 
-/** Lists the definitions that a run had, the present one first, and the findings in the present one; a finding whose file is "" is about the definition after templates. */
+/** Lists the definitions that a run had, the present one first, and the findings in the present one; a finding whose file is "" is about the text that the templates yielded. */
 export type RunVersions = {
   run: string;
   kind: string;
@@ -524,7 +524,7 @@ export type RunVersions = {
   findings: FindingFacts[];
 };
 
-/** Says in which files two definitions of a run differ, from `version` to `against`; the path "" is the definition after templates. */
+/** Says in which files two definitions of a run differ, from `version` to `against`; the path "" is the text that the templates yielded. */
 export type RunDiff = {
   run: string;
   version: number;

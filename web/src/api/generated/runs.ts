@@ -129,7 +129,7 @@ export type PointProgress = {
   counts: Record<string, number>;
 };
 
-/** Says where a run begins and ends, and how far it may go just now. */
+/** Says where a run begins and ends, and how far it may go at present. */
 export type RunBounds = {
   initial: string;
   start: string;

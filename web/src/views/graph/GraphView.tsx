@@ -79,7 +79,7 @@ function TooMany({ count, onDraw }: { count: number; onDraw: () => void }) {
   const { views, toggleView } = useRunPage();
   return (
     <Empty title={`${count} tasks are too many to draw`}>
-      Filter by name, family or point above, or show fewer edges.
+      Use the filter above (name, family or point), or reduce “within … edges”.
       <p>{!views.includes("table") && <Button look="primary" onClick={() => toggleView("table")}>Show the table</Button>} <Button onClick={onDraw}>Draw them anyway</Button></p>
     </Empty>
   );

@@ -215,7 +215,8 @@ def _example(graph: Graph, node: Node) -> str:
     while point is not None and len(points) < 3:  # noqa: PLR2004 - enough to see the pattern
         points.append(graph.cycling.style.text(point))
         point = node.next_after(point)
-    return ", ".join(points) or "no point"
+    more = [] if point is None else ["…"]
+    return ", ".join(points + more) or "no point"
 
 
 def _check_surprises(workflow: WorkflowDef, findings: Findings) -> None:
