@@ -20,7 +20,7 @@ async def test_a_task_that_is_claimed_between_two_looks_is_still_work():
     way = FaultyStore(world.store, world.clock)
     way.delays("list_tasks", before=5.0)
     settings = WorkerSettings(name="worker")
-    idle = asyncio.create_task(until_idle(way.as_store(), settings, frozenset()))
+    idle = asyncio.create_task(until_idle(way.as_store(), settings, frozenset(), lambda: True))
     await world.passes(1.0)
     process = HostProcess(host="host", boot_id="boot", pid=1, started=1.0)
     me = await world.store.register_worker(

@@ -148,7 +148,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         while True:
             with suppress(Unavailable):  # the worker says so, and goes on when it is back
                 async with opened_store(session.store) as store:
-                    return await until_idle(store, worker, names)
+                    return await until_idle(store, worker.settings, names, worker.rests)
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def look_and_go_on() -> None:

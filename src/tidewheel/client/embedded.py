@@ -75,18 +75,19 @@ TASKS_LOOKED_AT_MAX = 1_000
 DUE = "due at "  # with a time: why a worker leaves a task that it could run later
 
 
-async def until_idle(store: Store, worker: Worker, handlers: frozenset[str]) -> None:
-    """Waits until a worker has no job, of whatever queue, and no task in its queues is running,
+async def until_idle(
+    store: Store, settings: WorkerSettings, handlers: frozenset[str], rests: Callable[[], bool]
+) -> None:
+    """Waits until a worker rests, so that it has no job, and no task in its queues is running,
     or is ready in a queue that is not paused and could be run by it."""
-    while not worker.is_idle or await _has_work(store, worker.settings, handlers):
+    while not rests() or await _has_work(store, settings, handlers):
         await asyncio.sleep(LOOK_SECONDS)
 
 
 async def left_behind(
     store: Store, settings: WorkerSettings, handlers: frozenset[str]
 ) -> Counter[str]:
-    """Counts the ready tasks in its queues that a worker leaves, by reason; not those that it
-    could have taken by now."""
+    """Counts, by reason, the ready tasks in its queues that a worker could not have taken."""
     found: Counter[str] = Counter()
     for view in await _served(store, settings):
         if view.settings.paused:
@@ -392,8 +393,7 @@ class Worker(Role):
             self._worker = worker
             await self.attend(worker)
 
-    @property
-    def is_idle(self) -> bool:
+    def rests(self) -> bool:
         """Says whether the worker has no job, and has adopted those that it could."""
         return self._worker is not None and self._worker.is_idle
 
