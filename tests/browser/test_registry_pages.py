@@ -89,7 +89,9 @@ def test_a_bundle_is_refused_with_findings_or_registered_drawn_and_run(site, pag
     expect(runs).to_contain_text(re.compile("usually take .+took [0-9.]+ m?s", re.DOTALL))
     page.get_by_role("button", name="Remove").click()
     dialog = page.get_by_role("dialog", name="Remove vis/1.0.0")
-    expect(dialog).to_contain_text("Runs of this version are not affected, even if they are still running.")
+    expect(dialog).to_contain_text(
+        "Runs of this version are not affected, even if they are still running."
+    )
     dialog.get_by_role("button", name="Remove 1.0.0").click()
     expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible()
     expect(page.get_by_role("link", name="vis", exact=True)).to_have_count(0)

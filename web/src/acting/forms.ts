@@ -34,7 +34,7 @@ export const FORMS: readonly [CommandForm, ...CommandForm[]] = [
   { id: "stop at", verb: "stop", title: "Stop at a point", says: "Continue until all tasks up to and including this point are done, then stop.", fields: [{ name: "at_point", label: "Point", example: "3", kind: "text", required: true }] },
   { id: "stop after", verb: "stop", title: "Stop after a task", says: "Continue until this task has ended, then stop.", fields: [{ name: "after_task", label: "Task", example: "3/model", kind: "text", required: true }] },
   {
-    id: "ext-trigger", verb: "ext-trigger", title: "Report an outside event", says: "The message goes to the oldest task that waits for it.",
+    id: "ext-trigger", verb: "ext-trigger", title: "Report an outside event", says: "Of the tasks that wait for this message, the one at the earliest point gets it.",
     fields: [{ name: "message", label: "Message", example: "new data", kind: "text", required: true }, { name: "trigger_id", label: "Event ID", example: "file-0815", kind: "text" }],
   },
   {

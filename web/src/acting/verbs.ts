@@ -42,14 +42,14 @@ export function actionFor(verb: string, rows: readonly Pick<TaskRow, "id" | "sta
 
 export const RUN_VERBS: readonly Verb[] = [
   { verb: "pause", button: "Pause", says: "No more jobs are submitted; running jobs continue." },
-  { verb: "resume", button: "Resume", says: "Continue to submit tasks." },
+  { verb: "resume", button: "Resume", says: "The run submits jobs again." },
   { verb: "stop", button: "Stop", says: "Nothing more is submitted, and the run stops. It can be continued later.", danger: true },
   { verb: "run", button: "Continue", says: "A scheduler continues the run." },
   { verb: "reload", button: "Reload definition", says: "Read the definition again." },
 ];
 
 const OTHER_VERBS: readonly Verb[] = [
-  { verb: "ext-trigger", button: "Report", says: "The message goes to the oldest task that waits for it." },
+  { verb: "ext-trigger", button: "Report", says: "Of the tasks that wait for this message, the one at the earliest point gets it." },
   { verb: "message", button: "Send", says: "The message counts as if the job had sent it." },
   { verb: "broadcast", button: "Broadcast", says: "Tasks that are submitted from now on have these settings." },
 ];
