@@ -43,7 +43,7 @@ LONG = """
 def test_a_log_of_sixty_megabytes_is_read_from_its_end_in_bounded_memory(site, page):
     run = site.begin("long", LONG)
     page.goto(address(site, run, "?views=logs&select=1/talk"))
-    expect(page.get_by_text(re.compile("6[0-9.]+ MB · it has ended"))).to_be_visible(
+    expect(page.get_by_text(re.compile("6[0-9.]+ MB · the log is complete"))).to_be_visible(
         timeout=60_000
     )
     expect(page.get_by_role("log")).to_contain_text("the end")

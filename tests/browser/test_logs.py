@@ -63,7 +63,7 @@ def test_a_log_is_followed_while_it_grows_and_says_when_it_has_ended(site, page,
     expect(page.get_by_text(re.compile("following"))).to_be_visible()
     gate.touch()
     expect(log).to_contain_text("last")
-    expect(page.get_by_text(re.compile("it has ended"))).to_be_visible()
+    expect(page.get_by_text(re.compile("the log is complete"))).to_be_visible()
 
 
 def test_what_has_not_run_has_no_log_and_says_so(site, noisy, page):
@@ -107,7 +107,7 @@ def test_a_line_at_the_beginning_of_51_megabytes_is_found(site, large, page):
     page.goto(address(site, large, "?views=logs&select=1/model"))
     log, current = page.get_by_role("log"), page.locator(".log-line.current")
     expect(log).to_contain_text("WARNING: that was all")
-    expect(page.get_by_text("it has ended")).to_be_visible()
+    expect(page.get_by_text("the log is complete")).to_be_visible()
     # Nobody waits for the server before Enter: it goes there as soon as the line is found.
     page.get_by_label("Search in the log").fill("cfl violated")
     page.get_by_label("Search in the log").press("Enter")
@@ -134,7 +134,7 @@ def test_a_line_at_the_beginning_of_51_megabytes_is_found(site, large, page):
 
 def test_a_line_is_looked_for_in_the_logs_of_other_tasks(site, large, page):
     page.goto(address(site, large, "?views=logs&select=1/model"))
-    expect(page.get_by_text("it has ended")).to_be_visible()
+    expect(page.get_by_text("the log is complete")).to_be_visible()
     page.get_by_label("Search in the log").fill("cfl violated")
     expect(page.get_by_text("1 line", exact=True)).to_be_visible()
     page.get_by_label("Search in the log").press("Enter")

@@ -116,7 +116,9 @@ def test_tasks_that_failed_are_submitted_again_in_bulk_with_what_was_cancelled(s
     bar.get_by_role("button", name="Submit again").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("status")).to_have_text("3 to submit")
-    dialog.get_by_role("checkbox", name=re.compile("Include tasks that were cancelled")).check()
+    dialog.get_by_role(
+        "checkbox", name=re.compile("Also submit tasks that were cancelled")
+    ).check()
     expect(dialog.get_by_role("status")).to_have_text("4 to submit")
     expect(dialog.get_by_role("row").filter(has_text="bulk-join")).to_contain_text("bulk-0~2-")
     confirm(page, "Submit 4 again")

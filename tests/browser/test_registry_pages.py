@@ -89,7 +89,9 @@ def test_a_bundle_is_refused_with_findings_or_registered_drawn_and_run(site, pag
     expect(runs).to_contain_text(re.compile("usually take .+took [0-9.]+ m?s", re.DOTALL))
     page.get_by_role("button", name="Remove").click()
     dialog = page.get_by_role("dialog", name="Remove vis/1.0.0")
-    expect(dialog).to_contain_text("Its runs are not affected, even if they are still running.")
+    expect(dialog).to_contain_text(
+        "Runs of this version are not affected, even if they are still running."
+    )
     dialog.get_by_role("button", name="Remove 1.0.0").click()
     expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible()
     expect(page.get_by_role("link", name="vis", exact=True)).to_have_count(0)
@@ -258,8 +260,8 @@ def test_the_definition_of_a_run_has_its_findings_and_what_each_reload_changed(s
     versions = page.get_by_role("region", name="Versions")
     expect(versions).to_contain_text("The definition was never reloaded")
     found = page.get_by_role("region", name="What was found")
-    found.get_by_role("button", name="definition after templates:").first.click()
-    text = page.get_by_role("region", name="Text of definition after templates")
+    found.get_by_role("button", name="definition with templates expanded:").first.click()
+    text = page.get_by_role("region", name="Text of definition with templates expanded")
     expect(text.locator("[aria-current=location] .line-finding")).to_be_visible()
 
     file = site.tidewheel.folder / "again" / "flow.cylc"
@@ -270,7 +272,7 @@ def test_the_definition_of_a_run_has_its_findings_and_what_each_reload_changed(s
     versions.get_by_role("button", name="What the reload to version 2 changed").click()
     diff = page.get_by_role("region", name="From 1 to 2")
     expect(diff.get_by_role("region", name="flow.cylc")).to_contain_text("+        R1 = second")
-    rendered = diff.get_by_role("region", name="definition after templates")
+    rendered = diff.get_by_role("region", name="definition with templates expanded")
     expect(rendered).to_contain_text("+        script = false")
     expect(page).to_have_url(re.compile("reload=2"))
 

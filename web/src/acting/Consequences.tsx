@@ -37,7 +37,7 @@ export function Consequences({ tried }: { tried: DryRun }) {
       )}
       <Some title="Changes at once" lines={tried.changes.map((one) => ({ key: one.id, text: shownId(one.id), note: `${one.before} → ${one.after}${one.made.length ? `; outputs: ${one.made.join(", ")}` : ""}` }))} />
       <Some title="Jobs that would be ended" lines={tried.killed.map((id) => ({ key: id, text: shownId(id) }))} />
-      <Some title="Jobs that would be polled" lines={tried.polled.map((id) => ({ key: id, text: shownId(id) }))} />
+      <Some title="Jobs whose state would be checked" lines={tried.polled.map((id) => ({ key: id, text: shownId(id) }))} />
       <Some title="Would run, if each job succeeds" lines={tried.runs.map((one) => ({ key: `${one.id} ${one.submit}`, text: shownId(one.id), note: one.triggered ? "at once" : one.after.length ? `after ${one.after.map((id) => shownId(id)).join(", ")}` : "" }))} />
       <Some title="Would still wait" lines={tried.waits.map((one) => ({ key: one.id, text: shownId(one.id), note: one.reasons[0]?.text ?? "" }))} />
       {notices.length > 0 && <p className="muted notices">Messages of the run: {plain(notices.join(" · "))}</p>}

@@ -20,7 +20,7 @@ test.each([
 
 test.each([
   [{ verb: "stop" }, "Nothing more is submitted, and the run stops. It can be continued later."],
-  [{ verb: "stop", at_point: "3" }, "Continue until all tasks up to this point are done, then stop."],
+  [{ verb: "stop", at_point: "3" }, "Continue until all tasks up to and including this point are done, then stop."],
   [{ verb: "set", ids: ["1/b"], prerequisites: ["1/a:succeeded"] }, "These prerequisites count as met."],
 ])("%o says what it does", (action, text) => {
   expect(saysOf(action)).toBe(text);

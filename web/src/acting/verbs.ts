@@ -20,8 +20,8 @@ export const TASK_VERBS: readonly Verb[] = [
   { verb: "hold", button: "Hold", says: "Keep it from being submitted.", fits: (row) => !row.remarks.includes("held") && !isActive(row) },
   { verb: "release", button: "Release", says: "Allow it to run.", fits: (row) => row.remarks.includes("held") },
   { verb: "kill", button: "Kill", says: "End its job. The task fails without retries and is held.", danger: true, fits: isActive },
-  { verb: "poll", button: "Poll", says: "Check on its job now.", fits: isActive },
-  { verb: "remove", button: "Remove", says: "Take it out of the pool. Tasks that need it are lost.", danger: true, fits: (row) => row.in_pool && !isActive(row) },
+  { verb: "poll", button: "Poll", says: "Check the state of its job now.", fits: isActive },
+  { verb: "remove", button: "Remove", says: "Take it out of the pool. Tasks that need it will not run.", danger: true, fits: (row) => row.in_pool && !isActive(row) },
 ];
 
 /** These reopen a run that has ended; every other verb needs one that is driven. */
@@ -41,15 +41,15 @@ export function actionFor(verb: string, rows: readonly Pick<TaskRow, "id" | "sta
 }
 
 export const RUN_VERBS: readonly Verb[] = [
-  { verb: "pause", button: "Pause", says: "Submit nothing more; running jobs continue." },
-  { verb: "resume", button: "Resume", says: "Continue to submit tasks." },
+  { verb: "pause", button: "Pause", says: "No more jobs are submitted; running jobs continue." },
+  { verb: "resume", button: "Resume", says: "The run submits jobs again." },
   { verb: "stop", button: "Stop", says: "Nothing more is submitted, and the run stops. It can be continued later.", danger: true },
   { verb: "run", button: "Continue", says: "A scheduler continues the run." },
   { verb: "reload", button: "Reload definition", says: "Read the definition again." },
 ];
 
 const OTHER_VERBS: readonly Verb[] = [
-  { verb: "ext-trigger", button: "Report", says: "The message goes to the oldest task that waits for it." },
+  { verb: "ext-trigger", button: "Report", says: "Of the tasks that wait for this message, the one at the earliest point gets it." },
   { verb: "message", button: "Send", says: "The message counts as if the job had sent it." },
   { verb: "broadcast", button: "Broadcast", says: "Tasks that are submitted from now on have these settings." },
 ];
@@ -61,9 +61,9 @@ export function verbOf(name: string): Verb {
 
 /** Of what a command does, in one sentence: a verb with other fields may do something else. */
 export function saysOf(action: Action): string {
-  if (typeof action.after === "string") return "Keep everything beyond this point from being submitted.";
-  if (action.everything === true) return "Release every held task, and hold no later tasks.";
-  if (typeof action.at_point === "string") return "Continue until all tasks up to this point are done, then stop.";
+  if (typeof action.after === "string") return "Hold all tasks after this point: they are not submitted until they are released.";
+  if (action.everything === true) return "Release every held task, and end the hold on tasks after a point.";
+  if (typeof action.at_point === "string") return "Continue until all tasks up to and including this point are done, then stop.";
   if (typeof action.after_task === "string") return "Continue until this task has ended, then stop.";
   if (action.prerequisites?.length) return "These prerequisites count as met.";
   return verbOf(action.verb).says;

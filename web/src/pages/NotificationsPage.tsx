@@ -66,7 +66,7 @@ export function NotificationsPage() {
     <div className="plain-page">
       <div className="page-head">
         <h1>Notifications</h1>
-        {(data.rules.length > 0 || data.sender !== null) && <span className={data.sender === null ? "chip alarm" : "chip good"}>{data.sender === null ? "nothing is sent yet; if this stays, start: tidewheel scheduler" : `sent by ${plain(data.sender)}`}</span>}
+        {(data.rules.length > 0 || data.sender !== null) && <span className={data.sender === null ? "chip alarm" : "chip good"}>{data.sender === null ? "no scheduler sends notifications yet; if this does not change, start one: tidewheel scheduler" : `sent by ${plain(data.sender)}`}</span>}
         {data.rules.length > 1 && <Button className="to-end" disabled={testing.isPending} onClick={() => testing.mutate(null)}>Test all</Button>}
       </div>
       {data.findings.length > 0 && <div className="failure" role="alert"><p>The file has mistakes; rules with mistakes send nothing.</p><ul>{data.findings.map((one) => <li key={one}>{plain(one)}</li>)}</ul></div>}

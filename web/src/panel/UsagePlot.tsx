@@ -39,8 +39,8 @@ function Line({ line }: { line: UsageLine }) {
   }), [line, seconds]);
   return (
     <figure>
-      <figcaption><b>{line.name}</b> <span className="muted">at most {line.scale.text(line.most)}</span><span className="faint end">{durationText(seconds)}</span></figcaption>
-      <Plot label={`${line.name}: at most ${line.scale.text(line.most)} in ${durationText(seconds)}`} data={plot.data} series={plot.series} x={plot.x} y={line.scale} place={(index) => `after ${durationText(plot.data[0][index] ?? 0)}`} height={HEIGHT} />
+      <figcaption><b>{line.name}</b> <span className="muted">maximum {line.scale.text(line.most)}</span><span className="faint end">{durationText(seconds)}</span></figcaption>
+      <Plot label={`${line.name}: maximum ${line.scale.text(line.most)} in ${durationText(seconds)}`} data={plot.data} series={plot.series} x={plot.x} y={line.scale} place={(index) => `after ${durationText(plot.data[0][index] ?? 0)}`} height={HEIGHT} />
     </figure>
   );
 }

@@ -48,7 +48,7 @@ export const KEY_GROUPS: readonly KeyGroup[] = [
   {
     title: "Grid, lists, graph, tree and table",
     keys: [
-      { id: "move", keys: "Arrows", says: "Move; in a graph along its edges, in a tree open and close", by: "widget" },
+      { id: "move", keys: "Arrows", says: "Move; in a graph, along its edges; in a tree, also open and close a line", by: "widget" },
       { id: "ends", keys: "Home End", says: "First or last", by: "widget" },
       { id: "open", keys: "Enter", says: "Open", by: "widget" },
       { id: "tick", keys: "Space", says: "Tick a task, to give one command to several tasks", by: "widget" },

@@ -6,7 +6,7 @@ import "./diff.css";
 const SIGNS: Record<string, string> = { same: " ", added: "+", removed: "-" };
 /** The path of what a run reads, after its templates. */
 export const RENDERED = "";
-export const pathText = (path: string): string => (path === RENDERED ? "definition after templates" : path);
+export const pathText = (path: string): string => (path === RENDERED ? "definition with templates expanded" : path);
 
 export function FileDiffs({ files }: { files: readonly FileDiff[] }) {
   return files.map((file) => (

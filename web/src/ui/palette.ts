@@ -18,7 +18,7 @@ export const STATE_SAYS: Readonly<Record<string, string>> = {
   submitted: "Its worker has submitted the job, but the job has not started",
   "submit-failed": "Its job could not be submitted",
   expired: "Its expiry time passed before it could run",
-  ended: "It ran alone, in no flow",
+  ended: "It was triggered alone and has ended; no other task followed",
   lost: "It will not run: something that it needs failed",
   "not taken": "It will not run: the graph took another branch",
   removed: "An operator or a suicide arrow of the graph removed it",

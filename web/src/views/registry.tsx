@@ -16,7 +16,7 @@ export const VIEWS: readonly ViewDefinition[] = [
     id: "graph",
     title: "Graph",
     keys: "v g",
-    says: "Live tasks, the tasks around them, and what they wait for",
+    says: "Tasks that wait, run or need action, the tasks around them, and what they wait for",
     View: lazy(part(() => import("./graph/GraphView").then((module) => ({ default: module.GraphView })))),
   },
   {

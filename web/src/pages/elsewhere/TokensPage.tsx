@@ -98,8 +98,8 @@ function NewToken({ onClose }: { onClose: () => void }) {
             </label>
           ))}
         </fieldset>
-        <label>Names <input placeholder="separated by commas; team-a includes all names under it; * means every name" {...set("names")} /></label>
-        <label>Valid for <input placeholder="until it is revoked; or 12h, 30d" {...set("lasts")} /></label>
+        <label>Names <input placeholder="separated by commas; team-a includes names such as team-a/nightly; * means every name" {...set("names")} /></label>
+        <label>Valid for <input placeholder="12h or 30d; empty: until it is revoked" {...set("lasts")} /></label>
         {making.error !== null && <Failure error={making.error} />}
         <div className="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>

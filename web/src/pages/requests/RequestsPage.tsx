@@ -98,7 +98,7 @@ function AbortInstance({ sbi, onClose }: { sbi: SbiFacts; onClose: () => void })
 function NoBlocks() {
   return (
     <Empty title="No block has been requested yet">
-      A scheduling block instance requests several runs of registered workflows; a run may wait for others. Post an instance above, or:
+      A scheduling block instance requests several runs of registered workflows; a run may wait for other runs. Post an instance above, or:
       <pre>tidewheel sbi submit FILE --server {location.origin}</pre>
     </Empty>
   );

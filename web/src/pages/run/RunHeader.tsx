@@ -57,7 +57,7 @@ export function RunHeader() {
 /** A stop point that comes near (R001-31). */
 function StopPoint({ points, over }: { points: RunSummary["points"]; over: boolean }) {
   if (points.to_come === null || points.final === null || over) return null;
-  const text = points.to_come === 0 ? `at its stop point ${points.final}` : `stop point ${points.final} in ${points.to_come === 1 ? "one point" : `${points.to_come} points`}`;
+  const text = points.to_come === 0 ? `at its stop point ${points.final}` : `stop point ${points.final}: ${points.to_come === 1 ? "one point" : `${points.to_come} points`} left`;
   return <span className={points.to_come < 2 ? "chip near-stop" : "chip"} title="The run stops when everything up to this point is done">{text}</span>;
 }
 

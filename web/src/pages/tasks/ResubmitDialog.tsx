@@ -38,9 +38,9 @@ export function ResubmitDialog({ ids, onClose, onDone }: { ids: readonly string[
   return (
     <Dialog title={title} onClose={onClose} className="wide">
       <h2>{title}</h2>
-      <p>Each task is submitted as a new task with the same command, spec, settings and needs. The old tasks do not change; a task that was submitted again before is not submitted twice.</p>
+      <p>Each task is submitted as a new task with the same command, spec, settings and needs. The old tasks do not change; a task that was already submitted again is not submitted a second time.</p>
       {children > 0 && (
-        <label className="tick"><input type="checkbox" checked={withChildren} onChange={(event) => { setOffered(children); setWithChildren(event.target.checked); }} /> Include tasks that were cancelled because they need one of these tasks{withChildren ? "" : ` (${children} directly)`}</label>
+        <label className="tick"><input type="checkbox" checked={withChildren} onChange={(event) => { setOffered(children); setWithChildren(event.target.checked); }} /> Also submit tasks that were cancelled because they need one of these tasks{withChildren ? "" : ` (${children} directly)`}</label>
       )}
       {error !== null && <Failure error={error} />}
       {acting.error !== null && <Failure error={acting.error} />}

@@ -27,7 +27,7 @@ const COUNT = /^\d{1,9}$/;
 export function wrongIn(row: LimitTexts, isWhole: boolean): Partial<Record<keyof LimitTexts, string>> {
   const wrong: Partial<Record<keyof LimitTexts, string>> = {};
   const isWritten = row.most !== "" || row.rate !== "";
-  if (!isWhole && isWritten && row.key.trim() === "") wrong.key = "Give the limit key, or * for each key.";
+  if (!isWhole && isWritten && row.key.trim() === "") wrong.key = "Give the limit key, or * for every key that is not listed.";
   if (row.most !== "" && !COUNT.test(row.most)) wrong.most = "Give a whole number, 0 or more; empty: no limit.";
   if (row.rate !== "" && !(COUNT.test(row.rate) && Number(row.rate) > 0)) wrong.rate = "Give a whole number, 1 or more; empty: no limit.";
   if (row.rate !== "" && !(Number(row.seconds) > 0)) wrong.seconds = "Give a number of seconds greater than 0.";

@@ -87,7 +87,7 @@ export function DefinitionGraph({ name, version, given }: { name: string; versio
       </div>
       {error !== null && !isFetching && <Refusal error={error} />}
       {graph === undefined && error === null && <Loading what="the graph" />}
-      {error === null && graph && drawing === undefined && <Empty title={`${countText(graph.tasks.length, graph.stages ? "stage" : "task")} are too many to draw`}>{usual === "point" ? "Choose fewer points: fill in from and to above." : "The command line prints it: tidewheel graph."}</Empty>}
+      {error === null && graph && drawing === undefined && <Empty title={`${countText(graph.tasks.length, graph.stages ? "stage" : "task")} are too many to draw`}>{usual === "point" ? "Choose fewer points: fill in the fields “from” and “to” above." : "To print the graph, use the command line: tidewheel graph."}</Empty>}
       {error === null && graph && drawing && (drawing.tasks.size + drawing.folds.size === 0 ? <Empty title="There is no task between these points">{asked.start === "" && asked.stop === "" ? "The graph names no task at the first points." : "Give other points, or leave both fields empty to see the first points."}</Empty> : <ReactFlowProvider><Canvas drawing={drawing} families={graph.families} colours={colours} onUnfold={(id) => setUnfolded([...unfolded, id])} /></ReactFlowProvider>)}
     </div>
   );
@@ -99,7 +99,7 @@ function Points({ asked, onAsk }: { asked: { start: string; stop: string }; onAs
   return (
     <form className="graph-points" onSubmit={(event) => { event.preventDefault(); onAsk({ start: start.trim(), stop: stop.trim() }); }}>
       <label>from <input className="input" size={9} placeholder="the first" value={start} onChange={(event) => setStart(event.target.value)} aria-label="From this point" /></label>
-      <label>to <input className="input" size={9} placeholder="a few points later" value={stop} onChange={(event) => setStop(event.target.value)} aria-label="To this point, or so far, such as P2D" /></label>
+      <label>to <input className="input" size={9} placeholder="a few points later" value={stop} onChange={(event) => setStop(event.target.value)} aria-label="To this point, or over this interval, such as P2D" /></label>
       <Button type="submit">Draw</Button>
     </form>
   );

@@ -108,7 +108,7 @@ function Head({ workflow, may }: { workflow: WorkflowDocument; may: boolean }) {
       {may && <Button look="risky" className="to-end" onClick={() => setRemoving(true)}>Remove …</Button>}
       {removing && (
         <Confirm title={`Remove ${name}/${version}`} button={`Remove ${version}`} danger stale={["workflows"]} act={forget} onClose={() => setRemoving(false)}>
-          <p>No run of this version can be requested any more{versions.length > 1 ? `; ${versions.length - 1} other version${versions.length > 2 ? "s" : ""} of ${plain(name)} ${versions.length > 2 ? "stay" : "stays"}` : ""}. Its runs are not affected, even if they are still running. The same bundle can be registered again.</p>
+          <p>No run of this version can be requested any more{versions.length > 1 ? `; ${versions.length - 1} other version${versions.length > 2 ? "s" : ""} of ${plain(name)} ${versions.length > 2 ? "stay" : "stays"}` : ""}. Runs of this version are not affected, even if they are still running. The same bundle can be registered again.</p>
         </Confirm>
       )}
     </div>

@@ -37,7 +37,7 @@ describe("the facts of a stage", () => {
     expect(facts.get("Depends on")).toBe("ingest complete, buffer object vis.1 present");
     expect(facts.get("Needs")).toBe("a worker that allows bind-mounts, host-network (--allow-compose bind-mounts --allow-compose host-network); a worker with docker compose 2, because of services.a.attach; network lab must exist (docker network create lab)");
     expect(facts.get("When")).toContain("switched off");
-    expect(facts.get("Until")).toBe("plot ended (this stage is a service)");
+    expect(facts.get("Until")).toBe("plot ended; then this stage, which is a service, is ended, too");
     expect(facts.get("Timeout")).toBe("none");
   });
 });

@@ -35,7 +35,7 @@ export function factsOf(stage: StageDocument): [what: string, text: string][] {
     ["Timeout", stage.timeout_seconds === null ? "none" : durationText(stage.timeout_seconds)],
     ["When", stage.when ? "" : "switched off: it is skipped, and the stages after it continue"],
     ["For each", stage.for_each === null ? "" : elementsText(stage.for_each)],
-    ["Until", stage.until.length === 0 ? "" : `${stage.until.join(", ")} ended (this stage is a service)`],
+    ["Until", stage.until.length === 0 ? "" : `${stage.until.join(", ")} ended; then this stage, which is a service, is ended, too`],
     ["Outputs", stage.outputs.join(", ")],
   ];
   return facts.filter(([, text]) => text !== "");

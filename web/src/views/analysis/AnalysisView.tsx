@@ -34,7 +34,7 @@ export function AnalysisView() {
         <div className="view-toggles" role="group" aria-label="What is compared">
           {QUANTITIES.map((each) => <Button key={each.id} aria-pressed={each === quantity} onClick={() => setOf(each.id)}>{each.title}</Button>)}
         </div>
-        <span className="muted">{countText(names.length, "name")}, {countText(names.reduce((sum, each) => sum + each.figures.count, 0), "attempt")}{found.data.left_out && "; older ones are left out"}</span>
+        <span className="muted">{countText(names.length, "name")}, {countText(names.reduce((sum, each) => sum + each.figures.count, 0), "attempt")}{found.data.left_out && "; older attempts are left out"}</span>
       </div>
       {one === undefined ? (
         <Empty title={`No figures for ${quantity.title} yet`}>

@@ -85,7 +85,7 @@ export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop, unf
   };
   if (error !== null && placed === null) return <Failure error={new Error(`The graph could not be laid out: ${error}`)} />;
   if (placed === null) return <Loading what="the layout" />;
-  if (drawing.tasks.size + drawing.folds.size === 0) return <Empty title="There are no tasks">No task has been spawned yet, or no task matches the filters.</Empty>;
+  if (drawing.tasks.size + drawing.folds.size === 0) return <Empty title="There are no tasks">No task has been created yet, or no task matches the filters.</Empty>;
   const enter = (event: FocusEvent<HTMLDivElement>) => {
     const task = event.target.closest<HTMLElement>("[data-task]")?.dataset.task;
     if (task !== undefined) at.current = task;

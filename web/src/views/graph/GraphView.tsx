@@ -47,11 +47,11 @@ export function GraphView() {
   return (
     <div className="graph-view">
       <div className="view-bar">
-        <label className="slider">within <input type="range" min="0" max="6" value={edges} onChange={(event) => setEdges(event.target.value)} aria-label="Edges around live tasks" /> <b>{edges}</b> {edges === "1" ? "edge" : "edges"} of {around === "" ? (over ? (stages ? "the last stages" : "the last points") : "what is live") : around === "task" ? shownId(selected ?? "") : "what was found"}</label>
+        <label className="slider">within <input type="range" min="0" max="6" value={edges} onChange={(event) => setEdges(event.target.value)} aria-label="Edges around the tasks in the pool" /> <b>{edges}</b> {edges === "1" ? "edge" : "edges"} of {around === "" ? (over ? (stages ? "the last stages" : "the last points") : "the tasks in the pool") : around === "task" ? shownId(selected ?? "") : "what was found"}</label>
         {!stages && <label>group by <select value={grouping} onChange={(event) => setGrouping(event.target.value)}>{GROUPINGS.map(([value, text]) => <option key={value} value={value}>{text}</option>)}</select></label>}
         <button type="button" className="button quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} title="Turn the graph: left to right, or top to bottom">{direction === "TB" ? "↓ down" : "→ across"}</button>
         {graph && <span className="muted">{countText(graph.tasks.length, taskWord())}{graph.cut ? ", and more that are not shown" : ""}</span>}
-        {around !== "" && <Button onClick={() => setAround("")}>{over ? `Back to the last ${stages ? "stages" : "points"}` : "Back to what is live"} ✕</Button>}
+        {around !== "" && <Button onClick={() => setAround("")}>{over ? `Back to the last ${stages ? "stages" : "points"}` : "Back to the tasks in the pool"} ✕</Button>}
         {around !== "found" && outside.length > 0 && <Button look="primary" onClick={() => setAround("found")}>Show {countText(outside.length, `matching ${taskWord()}`)} outside of this window</Button>}
         {around !== "found" && filters.name !== "" && outside.length === 0 && drawing?.tasks.size === 0 && drawing.folds.size === 0 && <Button look="primary" onClick={() => setAround("found")}>Search the whole graph</Button>}
         {around === "" && lostSelection && <Button onClick={() => setAround("task")}>Show {shownId(selected ?? "")} here</Button>}

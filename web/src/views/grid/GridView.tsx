@@ -38,7 +38,7 @@ export function GridView() {
         <Button look="quiet" disabled={names.size === 0} onClick={() => setToggled("")} title="Fold only families with ten or more tasks">Reset</Button>
       </div>
       {shown.length === 0 ? (
-        <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task matches the filters"}>
+        <Empty title={rows.length === 0 ? "No task has been created yet" : "No task matches the filters"}>
           {rows.length === 0 ? "Tasks appear when a scheduler starts the run." : <Button onClick={clearFilters}>Show all {rows.length}</Button>}
         </Empty>
       ) : <Squares grid={grid} toggle={toggle} />}

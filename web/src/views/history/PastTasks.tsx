@@ -44,7 +44,7 @@ export function PastTasks({ past }: { past: PastDocument }) {
   return (
     <section className="past-tasks" aria-label="Tasks as they were">
       <header>
-        <b>{pooled} in the pool</b><span className="muted">of {past.tasks.length} known then{past.points_left_out > 0 ? `; ${leftOutText(past.points_left_out)}` : ""}</span>
+        <b>{pooled} in the pool</b><span className="muted">of {past.tasks.length} that were known at that time{past.points_left_out > 0 ? `; ${leftOutText(past.points_left_out)}` : ""}</span>
         <label className="end"><input type="checkbox" checked={show === "pool"} onChange={(event) => setShow(event.target.checked ? "pool" : "all")} /> only the pool</label>
       </header>
       {lines.length === 0 ? (

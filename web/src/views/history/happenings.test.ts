@@ -38,7 +38,7 @@ test("a batch is told with who asked for it and what jobs did, not with what fol
 test("who was refused, or obeyed by another batch, caused nothing", () => {
   const around = [batch(2, "2030-01-01T00:00:05Z"), batch(3, "2030-01-01T00:00:05.400Z")];
   const commands = [{ ...command("2030-01-01T00:00:04Z"), answered_at: "2030-01-01T00:00:05.500Z" }, { ...command("2030-01-01T00:00:04Z"), answered_at: "2030-01-01T00:00:05Z", refused: "no" }];
-  expect(causesOf({ around, batch: 2, commands, changed: [] })).toEqual(["the scheduler continued; no job or command caused it"]);
+  expect(causesOf({ around, batch: 2, commands, changed: [] })).toEqual(["the scheduler continued; no job and no command caused this"]);
   expect(causesOf({ around, batch: 3, commands, changed: [] })).toEqual(["ann asked: hold 1/a"]);
   expect(causesOf({ around, batch: 9, commands, changed: [] })).toEqual([]);
 });

@@ -30,7 +30,7 @@ export function causesOf(past: Pick<PastDocument, "around" | "batch" | "commands
     return at >= from && at < Math.max(until, from + 1) && at - from <= OBEYED_MS_MAX;
   });
   const found = [...asked.map((one) => `${one.who} asked: ${commandText(one)}`), ...past.changed.flatMap(jobWords)];
-  return found.length > 0 ? found : ["the scheduler continued; no job or command caused it"];
+  return found.length > 0 ? found : ["the scheduler continued; no job and no command caused this"];
 }
 
 /** What the job of a task did; nothing of tasks that only followed. */

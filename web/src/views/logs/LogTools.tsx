@@ -68,7 +68,7 @@ export function LogTools(props: LogToolsProps) {
         <Button onClick={goEnd} disabled={stick}>{state.over ? "End of file" : "Follow ↓"}</Button>
         <a className="button plain" href={address(logPath(place, "/file"))} download>Download</a>
       </span>
-      <span className="muted nowrap end">{sizeText(state.size)} · {state.over ? "it has ended" : state.problem !== null ? "reconnecting" : stick ? "following" : "it may grow"}</span>
+      <span className="muted nowrap end">{sizeText(state.size)} · {state.over ? "the log is complete" : state.problem !== null ? "reconnecting" : stick ? "following" : "the log may grow"}</span>
     </div>
   );
 }

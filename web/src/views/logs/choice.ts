@@ -14,7 +14,7 @@ export const FILES = [
   ["err", "err", "What the job wrote to its standard error"],
   ["job", "script", "The job script as it was run"],
   ["status", "status", "What the job reported about itself"],
-  ["activity", "activity", "What was done with the job"],
+  ["activity", "activity", "What tidewheel did with the job"],
 ] as const;
 
 /** The newest first. One that no worker has taken yet has written nothing. */

@@ -53,7 +53,7 @@ export function TableView() {
         {foldAll !== null && <Button onClick={foldAll}>Fold again</Button>}
       </div>
       {shown.length === 0 ? (
-        <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task matches the filters"}>
+        <Empty title={rows.length === 0 ? "No task has been created yet" : "No task matches the filters"}>
           {rows.length === 0 ? "Tasks appear when a scheduler starts the run." : <Button onClick={clearFilters}>Show all {rows.length}</Button>}
         </Empty>
       ) : (

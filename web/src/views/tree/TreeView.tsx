@@ -38,7 +38,7 @@ export function TreeView() {
         <span className="muted">{!stages && `${countText(points.length, "point")}, `}{countText(shown.length, taskWord())}{pointsLeftOut > 0 && `; ${leftOutText(pointsLeftOut)}`}</span>
       </div>
       {lines.length === 0 ? (
-        <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task matches the filters"}>
+        <Empty title={rows.length === 0 ? "No task has been created yet" : "No task matches the filters"}>
           {rows.length === 0 ? "Tasks appear when a scheduler starts the run." : <Button onClick={clearFilters}>Show all {rows.length}</Button>}
         </Empty>
       ) : (
