@@ -87,7 +87,8 @@ _SHOWN: dict[type, tuple[str, str]] = {
     AuditEntry: ("AuditEntryOut", "An entry of the audit as it is exported."),
     Limit: (
         "LimitOut",
-        'A limit. Its key is "" for the whole queue, "*" for each key without its own.',
+        'A limit of a queue. Its key is "" for the whole queue, and "*" for each limit key of '
+        "tasks that has no limit of its own.",
     ),
     Resources: ("ResourcesOut", "The resources that a task asks for, or a worker offers."),
     FlavouredNodes: (

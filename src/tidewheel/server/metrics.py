@@ -112,7 +112,7 @@ _SAYS = {
     "worker_slots": "Tasks that the running workers can run at once.",
     "runs": "Runs by status; only the newest 1,000 runs are counted.",
     "run_pool_tasks": "Tasks in the pool of a run.",
-    "database_dead_rows": "Rows that wait to be vacuumed.",
+    "database_dead_rows": "Dead rows that wait to be vacuumed.",
     "database_connections": "Connections to the database, of all programs.",
     "database_oldest_transaction_seconds": "Age of the oldest transaction: "
     "vacuum waits for it.",
