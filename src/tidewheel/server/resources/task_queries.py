@@ -47,7 +47,7 @@ FilterIn: Any = msgspec.defstruct(
     "FilterIn",
     [("status", str | list[str] | None, None), *_NAMES, *_FIGURES],
     bases=(In,),
-    namespace={"__doc__": "The conditions that select tasks; everything given must match."},
+    namespace={"__doc__": "The conditions that select tasks; a task must meet all of them."},
 )
 
 
@@ -69,7 +69,7 @@ TaskListQuery: Any = msgspec.defstruct(
         ("before", Number | None, None),
     ],
     bases=(TaskQuery,),
-    namespace={"__doc__": "The parameters that select tasks; everything given must match."},
+    namespace={"__doc__": "The parameters that select tasks; a task must match all of them."},
 )
 TaskPart = part_type(
     "TaskPart", "A task with some of its fields, or with the fields of Scylla or Banyan.", Task

@@ -187,8 +187,9 @@ RefusedOut: Any = answer(
 )
 BatchOut = answer(
     "BatchOut",
-    "The outcome of submitting a list: the ids of the tasks that were stored, or were there "
-    "already; and those that the store, or any store, refuses.",
+    "The outcome of submitting a list: the tasks that were stored (``inserted``) or existed "
+    "already (``present``), and those that were refused, because they conflict with the store "
+    "(``failed``) or break a rule (``invalid``).",
     **{"inserted": list[str], "present": list[str]},
     **{"failed": list[RefusedOut], "invalid": list[RefusedOut]},
 )

@@ -243,7 +243,7 @@ class DependencyIn(In):
 
 
 class BlockIn(In):
-    """One processing block: PB-<date>-<project>-<anything>."""
+    """A processing block; its id has the form PB-<date>-<project>-<anything>."""
 
     id: BlockName
     type: Literal["realtime", "offline"]
@@ -254,7 +254,7 @@ class BlockIn(In):
 
 
 class SbiIn(In):
-    """A scheduling block instance: SBI-<date>-<project>-<anything>.
+    """A scheduling block instance; its id has the form SBI-<date>-<project>-<anything>.
 
     This type only documents the body. The body is read like a file: the answer lists every
     finding with its line.
