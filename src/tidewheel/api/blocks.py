@@ -8,7 +8,7 @@ from tidewheel.api.workflows import FindingFacts
 
 
 class BlockNeed(TypedDict):
-    """Describes what a block waits for; `status` is the status of the other block."""
+    """Describes another block for which a block waits, and the `status` of that other block."""
 
     block: str
     condition: str
@@ -17,7 +17,7 @@ class BlockNeed(TypedDict):
 
 
 class BlockFacts(TypedDict):
-    """Describes a processing block; `never`: it waits for what cannot happen any more.
+    """Describes a processing block; `never`: it waits for something that can no longer happen.
 
     `status` is the status in the words of SIP, `run_status` the status of the run of the block.
     """
@@ -83,7 +83,8 @@ class StageFacts(TypedDict):
 
 
 class BlockDocument(BlockFacts):
-    """Describes a block with each of its stages; `why`: what delays the whole block."""
+    """Describes a processing block with each of its stages; `why`: what delays the whole
+    block."""
 
     why: list[str]
     stages: list[StageFacts]
@@ -114,7 +115,7 @@ class BlockList(TypedDict):
 
 
 class SbiFacts(TypedDict):
-    """Describes a scheduling block instance as one row; `counts`: how many of its blocks have
+    """Describes a scheduling block instance in a list; `counts`: how many of its blocks have
     each status."""
 
     id: str
@@ -128,7 +129,8 @@ class SbiFacts(TypedDict):
 
 
 class SbiDocument(SbiFacts):
-    """Describes an instance as it was requested, with the present state of its blocks."""
+    """Describes a scheduling block instance as it was requested, with the present state of its
+    blocks."""
 
     request: Any
     blocks: list[BlockFacts]
@@ -144,15 +146,15 @@ class SbiAnswer(SbiDocument):
 
 
 class SbiAbortedBlock(AbortedBlock):
-    """Describes a block of an instance that was aborted; `refused`: why it could not be
-    aborted."""
+    """Describes a block after a request to abort its scheduling block instance; `refused`: why
+    the block could not be aborted."""
 
     refused: str | None
 
 
 class AbortedSbi(SbiFacts):
-    """Describes an instance after a request to abort all of its blocks; `changed`: at
-    least one of them had not ended before."""
+    """Describes a scheduling block instance after a request to abort all of its blocks;
+    `changed`: at least one of them had not ended before."""
 
     changed: bool
     blocks: list[SbiAbortedBlock]
@@ -165,7 +167,7 @@ class SbiList(TypedDict):
 
 
 class BufferObject(TypedDict):
-    """Describes an object that stages may wait for."""
+    """Describes a buffer object, such as a data set, for which stages may wait."""
 
     name: str
     facts: dict[str, Any]

@@ -73,7 +73,7 @@ class FileHits(TypedDict):
 
 
 class LogHits(FileHits):
-    """Holds what one step of a search in a log of a run, or of a job of it, has found."""
+    """Holds what one step of a search in the log of a run, or of one of its jobs, has found."""
 
     run: str
     id: str | None
@@ -101,7 +101,7 @@ class LogLinePlace(TypedDict):
 
 
 class JobLogHit(LogHit):
-    """Describes a line that was found in a log of some job of a run."""
+    """Describes a line that was found in the log of a job of a run."""
 
     id: str
     submit: int

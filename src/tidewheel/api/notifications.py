@@ -28,20 +28,21 @@ class _MessageOut(Out):
 
 
 class WaitingOut(_MessageOut):
-    """A message that is yet to be sent."""
+    """A notification that waits to be sent."""
 
     due_at: str
 
 
 class MessageEndOut(_MessageOut):
-    """The outcome of a message: sent, given up or dropped."""
+    """The outcome of a notification: sent, given up or dropped."""
 
     outcome: str
     at: str
 
 
 class NotificationsOut(Out):
-    """The rules, messages and findings of notifications in this server's state directory."""
+    """The rules in this server's file, the mistakes in this file (``findings``), and the
+    notifications that wait or were sent."""
 
     file: str
     rules: list[RuleOut]
@@ -52,7 +53,7 @@ class NotificationsOut(Out):
 
 
 class TestOut(Out):
-    """The result of one test."""
+    """Says whether the test message of one rule was sent."""
 
     __test__ = False  # not one of pytest's
 
@@ -64,7 +65,7 @@ class TestOut(Out):
 
 
 class TestsOut(Out):
-    """The result of each test, and the findings in the file."""
+    """The result of each test, and the mistakes in the file of rules (``findings``)."""
 
     __test__ = False
 

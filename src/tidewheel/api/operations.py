@@ -120,12 +120,12 @@ def _row(name: str, route: str, says: str, answers: Answer, **rest: Any) -> Oper
 HISTORY = _row(
     "history",
     "GET /tasks/{id}/history",
-    "Every step of a task's life, oldest first, page by page.",
+    "Every change of a task's status, oldest first, page by page.",
     Listed(
         "HistoryPage",
         "history",
         tasks.HistoryEntry,
-        "Oldest first; send ``next`` as ``after`` to get the next page.",
+        "The history, oldest first; send ``next`` as ``after`` to get the next page.",
         goes_on=("after", "seq"),
     ),
     takes=(
@@ -144,7 +144,7 @@ PARTS_OF_TASKS = (
     _row(
         "attempts",
         "GET /tasks/{id}/attempts",
-        "Every attempt of a task, the live one last.",
+        "Every attempt at a task, oldest first.",
         Listed("AttemptsOut", "attempts", tasks.AttemptView),
     ),
     _row(
@@ -168,7 +168,7 @@ PARTS_OF_TASKS = (
     _row(
         "usage",
         "GET /tasks/{id}/usage",
-        "What the task used over time.",
+        "The memory, CPU and GPU that the task used over time.",
         Listed("SeriesOut", "usage", tasks.UsageView),
     ),
     _row(
@@ -203,8 +203,8 @@ RESUBMIT = _row(
         "ResubmittedOut",
         "tasks",
         tasks.Resubmitted,
-        "The result for each task; a task that was submitted again earlier is named, and is "
-        "not submitted a second time.",
+        "The result for each task. If a task was submitted again earlier, the result names the "
+        "task that was made then, and no other task is made.",
     ),
     scopes=SUBMIT,
     takes=(
@@ -233,7 +233,7 @@ QUEUES = (
     _row(
         "ready_queues",
         "GET /ready-queues",
-        "The names of queues that hold ready tasks: where a worker may claim.",
+        "The names of the queues with ready tasks, from which a worker may claim.",
         Part(
             "ReadyQueuesOut", "priorities", {"queues": list[str], "priorities": dict[str, int]}
         ),
@@ -321,7 +321,7 @@ MANY = (
             "ViolationsOut",
             "violations",
             tasks.Violation,
-            "Every inconsistent row; an empty list means that the store is consistent.",
+            "Every inconsistency; an empty list means that the store is consistent.",
         ),
         scopes=ADMIN,
     ),
@@ -333,7 +333,7 @@ WORKERS = (
     _row(
         "workers",
         "GET /workers",
-        "Live workers and the tasks that they hold; with all=true also stopped workers.",
+        "Running workers and the tasks that they hold; with `all=true` also stopped workers.",
         Listed("WorkersOut", "workers", tasks.WorkerView, seen="worker"),
         takes=(_query("live_only", bool, default=False, key="all", turn=not_),),
     ),
@@ -354,7 +354,7 @@ WORKERS = (
         takes=(_body("trouble", Trouble | None, None),),
         form=(
             "TroubleIn",
-            "The reason why a worker takes no tasks just now; null: it takes them again.",
+            "The reason why a worker takes no tasks now; null: it takes tasks again.",
         ),
         again=True,
         audited=False,
@@ -377,7 +377,7 @@ CHANGES_OBJECTS = (Scope.SUBMIT, Scope.OPERATE)
 _ABORT: dict[str, Any] = {
     "scopes": OPERATE,
     "takes": (_WHO, _body("reason", Reason, "")),
-    "form": ("AbortIn", "Why it is aborted: a text for people who see it later."),
+    "form": ("AbortIn", "The reason for the abort, for people who see the block later."),
     "again": True,
     "seconds_max": SECONDS_MAX,
 }
@@ -398,13 +398,13 @@ BLOCKS = tuple(
         _row(
             "sbi",
             "GET /sbis/{sbi}",
-            "A scheduling block instance: as it was asked for, and its blocks.",
+            "A scheduling block instance as it was requested, and its blocks.",
             "api.blocks.SbiDocument",
         ),
         _row(
             "abort_sbi",
             "POST /sbis/{sbi}/abort",
-            "Abort every block of an instance that has not ended; the answer lists each block.",
+            "Abort all blocks of a scheduling block instance; the answer lists each block.",
             "api.blocks.AbortedSbi",
             **_ABORT,
         ),
@@ -430,13 +430,13 @@ BLOCKS = tuple(
         _row(
             "block_history",
             f"GET {_BLOCK}/history",
-            "What happened to a block and its stages, oldest first.",
+            "What happened to a processing block and its stages, oldest first.",
             "api.blocks.BlockHistory",
         ),
         _row(
             "abort",
             f"POST {_BLOCK}/abort",
-            "Abort a block: end its running stages, and start no more stages.",
+            "Abort a processing block: end its running stages, and start no more stages.",
             "api.blocks.AbortedBlock",
             **_ABORT,
         ),
@@ -458,7 +458,7 @@ OBJECTS = tuple(
         _row(
             "remove_object",
             f"DELETE {_OBJECTS}/{{name}}",
-            "Remove an object; stages that have already found it continue.",
+            "Remove a buffer object; stages that have already found it continue.",
             "api.blocks.BufferObject",
             scopes=CHANGES_OBJECTS,
             again=False,
@@ -475,7 +475,7 @@ def _of_workflow(version: str, which: str) -> Iterator[Operation]:
     # A POST for the sake of its body: parameters may be larger than a URL.
     tried: dict[str, Any] = shared | {
         "takes": (*named, _body("parameters", Parameters | None, None)),
-        "form": ("ParametersIn", "The parameters that a request would give; null: no request."),
+        "form": ("ParametersIn", "The parameters of a run; null: any parameters."),
         "again": True,
         "audited": False,  # it changes nothing
         "seconds_max": SECONDS_MAX,
@@ -525,7 +525,7 @@ NOTIFICATIONS = (
     _row(
         "notifications",
         "GET /notifications",
-        "The rules of notifications, what waits to be sent, and what was sent.",
+        "The rules of notifications, and the notifications that wait or were sent.",
         "api.notifications.NotificationsOut",
         scopes=ADMIN,
         of=ServiceName.NOTIFICATIONS,
@@ -550,7 +550,7 @@ TOKENS = (
     _row(
         "tokens",
         "GET /tokens",
-        "Every token with its last use, without its secret.",
+        "Every token and when it was last used, without the secret itself.",
         Listed("TokensOut", "tokens", TokenView),
         scopes=ADMIN,
     ),
@@ -574,7 +574,7 @@ SESSIONS = (
     _row(
         "end_session",
         "POST /sessions/{number}/end",
-        "End one of your sessions, or as an admin any; this takes effect within a second.",
+        "End one of your sessions (admins: any session); this takes effect within a second.",
         TokenView,
         takes=(_path("number", kind=int),),
         again=True,

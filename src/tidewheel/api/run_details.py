@@ -34,7 +34,7 @@ class AtomFacts(TypedDict):
 
 
 class PrerequisiteAtom(AtomFacts):
-    """Describes one output that an arrow names, and the task that makes it."""
+    """Describes one part of a prerequisite: an output, and the task that makes it."""
 
     id: str
     text: str
@@ -43,7 +43,7 @@ class PrerequisiteAtom(AtomFacts):
 
 
 class PrerequisiteArrow(TypedDict):
-    """Describes an arrow into a task."""
+    """Describes a prerequisite of a task: what one arrow of the graph makes it wait for."""
 
     text: str
     satisfied: bool
@@ -75,7 +75,7 @@ class OutputFacts(TypedDict):
 
 
 class VerdictFacts(TypedDict):
-    """Says what became of a task in a flow."""
+    """Says why a task is over in a flow: it ended, could no longer run, or was removed."""
 
     flow: int
     verdict: str
@@ -209,7 +209,7 @@ class WhyDocument(runs.OfRun):
 
 
 class AttemptInTree(TypedDict):
-    """Describes an attempt in short."""
+    """Says when an attempt began, and when and how it ended."""
 
     attempt: int
     worker: str | None
@@ -220,7 +220,8 @@ class AttemptInTree(TypedDict):
 
 
 class SubmissionInTree(TypedDict):
-    """Describes a submission in short; its attempts are listed if there were several."""
+    """Says when a submission of a task began, and when and how it ended; its attempts are
+    listed if there were several."""
 
     submit: int
     status: str
@@ -277,7 +278,7 @@ class RunTree(runs.OfRun):
 
 class GraphTask(runs.PooledTask):
     """Describes a task of a graph; `distance` counts the edges between the task and the tasks
-    in the middle of the graph."""
+    around which the graph was asked for."""
 
     distance: int
 
@@ -339,7 +340,7 @@ class GraphGone(TypedDict):
 
 
 class GraphAnswer(RunGraph):
-    """Describes the whole graph, or what differs from the version `since`."""
+    """Holds the whole graph, or only what has changed since its version `since`."""
 
     version: str
     since: str | None
@@ -370,7 +371,7 @@ class RunHistory(TypedDict):
 
 
 class SubmissionOfRun(TypedDict):
-    """Describes a submission as one row."""
+    """Describes a submission of a task: its times, its last attempt, and how it ended."""
 
     id: str
     submit: int
@@ -413,8 +414,8 @@ class CriticalPath(TypedDict):
 
 
 class TaskInBatch(TypedDict):
-    """Describes a task as it was after a batch; `submit` is null for a task that left the
-    pool."""
+    """Describes a task as it was after a batch of changes; `submit` is null for a task that
+    left the pool."""
 
     id: str
     state: str
@@ -436,7 +437,7 @@ class BatchFacts(TypedDict):
 
 
 class RunChanges(TypedDict):
-    """Lists batches, oldest first; `next` is the `after` of the next page."""
+    """Lists batches of changes, oldest first; send `next` as `after` to get the next page."""
 
     run: str
     batches: list[BatchFacts]
@@ -444,7 +445,7 @@ class RunChanges(TypedDict):
 
 
 class TaskChange(TypedDict):
-    """Says what a batch did to a task."""
+    """Says how a task changed in a batch of changes."""
 
     id: str
     before: str
@@ -454,7 +455,7 @@ class TaskChange(TypedDict):
 
 
 class RunPast(runs.OfRun):
-    """Describes a run as it was after a batch."""
+    """Describes a run as it was after a batch, the changes that a scheduler stored together."""
 
     run: runs.RunFacts
     batch: int
@@ -500,7 +501,7 @@ class StatusChange(TypedDict):
 
 
 class TriedChange(TypedDict):
-    """Says what a command would change of a task at once."""
+    """Says how a command would change a task at once."""
 
     id: str
     flows: list[int]
@@ -573,7 +574,7 @@ class RunDiff(TypedDict):
 
 class DryRun(DoneAtOnce, runs.OfRun):
     """Says what a command would do, and what would run then if every job succeeded; `diff` is
-    how a reload would change the definition, and null for every other command; `notices`
+    how a `reload` would change the definition, and null for every other command; `notices`
     are sentences about immediate effects on the run, apart from its status."""
 
     runs: list[TriedRun]

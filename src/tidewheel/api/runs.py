@@ -29,7 +29,7 @@ class UndoneCounts(TypedDict):
 
 
 class RunFacts(TypedDict):
-    """Describes a run as one row.
+    """Describes a run without its tasks.
 
     `driven`: a scheduler drives this run now; `offered`: any scheduler may take it; `mode`:
     `live`, or `simulation`, `dummy` or `skip` if its jobs are not real; `parent`: the run of
@@ -63,7 +63,7 @@ class RunWithOptions(RunFacts):
 
 
 class RunCreated(TypedDict):
-    """Describes a run without its tasks."""
+    """Holds a run with its options, without its tasks."""
 
     run: RunWithOptions
 
@@ -75,7 +75,8 @@ class RunDeleted(TypedDict):
 
 
 class RunAction(TypedDict):
-    """Describes a command as REST takes it: a verb and its fields; `run` resumes a run."""
+    """Describes a command as REST takes it: the other fields are sent to the request of this
+    `verb`; for the verb `run`, that is the request `carry-on`."""
 
     verb: str
     ids: NotRequired[list[str]]
@@ -88,8 +89,8 @@ class RunAction(TypedDict):
 class RunReason(TypedDict):
     """Says why something waits; `until`: when this clears on its own, if that is known.
 
-    `needs_action`: this does not clear on its own, `commands` would help, and the task has not
-    ended as the graph allows.
+    `needs_action`: an operator must act, because this does not clear on its own and the graph
+    does not allow the task to end this way; `commands` would help.
     """
 
     text: str
@@ -108,7 +109,7 @@ class OfRun(TypedDict):
 
 
 class RunCause(TypedDict):
-    """Describes a task that delays a run."""
+    """Describes a task that keeps a run from continuing, or that needs action."""
 
     id: str
     state: str
@@ -119,7 +120,7 @@ class RunCause(TypedDict):
 class ErrorGroup(TypedDict):
     """Describes tasks that failed in the same way: `text` says so in one sentence.
 
-    `name`: what their names have in common, a glob or a family; `end`: how they ended, such as
+    `name`: a glob or a family that matches these tasks; `end`: how they ended, such as
     `exit 3`; `error`: what the first of these tasks wrote last; `waiting`: how many tasks
     wait for them; `log`: the task whose log to read; `ids`: the ids of all these tasks.
     """
@@ -146,8 +147,8 @@ class RunStall(TypedDict):
 
 
 class PointProgress(TypedDict):
-    """Describes the progress of a run at one point; `done` counts tasks that succeeded or have
-    no work to do, not those that failed or are lost."""
+    """Describes the progress of a run at one point; `done` counts the tasks that succeeded,
+    were not taken, or were removed by a suicide trigger (`=> !task`)."""
 
     point: str
     tasks: int
@@ -223,7 +224,8 @@ class RunDocument(OfRun):
 
 
 class PointsSummary(TypedDict):
-    """Says which points of a run are known and which are to come."""
+    """Says how many points of a run have begun (`known`), and how many will follow
+    (`to_come`)."""
 
     known: int
     oldest: str | None
@@ -251,7 +253,7 @@ class SummaryFacts(OfRun):
 
 
 class RunSummary(SummaryFacts):
-    """Describes a run in short."""
+    """Describes the progress of a run, and what delays it."""
 
     run: RunWithOptions
 
@@ -306,9 +308,9 @@ class GridCause(TypedDict):
 class GridRun(RunFacts):
     """Describes a run as a row of the grid.
 
-    `since`: when it stalled or ended with an error; `earliest`: the first point at which
+    `since`: when the run stalled or ended with an error; `earliest`: the first point at which
     something is left to do; `cells`: one for each of the newest points, in the order of points;
-    `late` and `due`: as in a cell, but for all points.
+    `late` and `due`: as in a cell, but for all points together.
     """
 
     since: str | None
@@ -334,7 +336,7 @@ class RunGrid(TypedDict):
 
 
 class PooledTask(TypedDict):
-    """Describes the state of a task of a run; events have the same form."""
+    """Describes the state of a task of a run; events list tasks in the same form."""
 
     id: str
     point: str
@@ -357,7 +359,7 @@ class TaskOfRun(PooledTask):
 
 
 class NodeFacts(TypedDict):
-    """Describes what a task has in common at all points.
+    """Describes what is the same for a task at all of its points.
 
     `branch`: the families that contain the task, outermost first; `shown`: the name that people
     read, in a run of stages.
@@ -383,7 +385,7 @@ class RunTasks(OfRun):
 
 
 class AttemptAsked(TypedDict):
-    """Says what an attempt asked for."""
+    """Says how much of each resource an attempt asked for."""
 
     cpu: float
     memory_bytes: int
@@ -391,7 +393,7 @@ class AttemptAsked(TypedDict):
 
 
 class AttemptUsed(TypedDict):
-    """Says what an attempt used; null: it was not measured."""
+    """Says how much of each resource an attempt used; null: it was not measured."""
 
     memory_bytes: int | None
     cpu_percent: float | None
@@ -423,8 +425,8 @@ class AttemptOfRun(TypedDict):
 
 
 class RunAttempts(TypedDict):
-    """Lists attempts, oldest first; `left_out`: attempts of older submissions may be
-    missing."""
+    """Lists attempts at the jobs of a run, oldest first; `left_out`: attempts at older jobs may
+    be missing."""
 
     run: str
     now: str
@@ -433,7 +435,7 @@ class RunAttempts(TypedDict):
 
 
 class PoolRow(TypedDict):
-    """Describes a task of the pool, for scripts."""
+    """Describes a task of the pool of a run in one row, for scripts."""
 
     id: str
     point: str
@@ -449,7 +451,7 @@ class PoolRow(TypedDict):
 
 
 class PoolDump(TypedDict):
-    """Lists the pool of a run, in order of points and names."""
+    """Lists the tasks of the pool of a run, sorted by point and name."""
 
     run: str
     status: str
@@ -488,7 +490,7 @@ class RunBroadcasts(TypedDict):
 
 
 class TaskProgress(TypedDict):
-    """Describes which state and outputs a task has reached."""
+    """Says which state a task has, and which outputs it made."""
 
     id: str
     point: str
@@ -499,8 +501,8 @@ class TaskProgress(TypedDict):
 
 
 class WorkflowProgress(TypedDict):
-    """Says which tasks have reached a state, for xtriggers of other workflows; `reason`: why no
-    task was read."""
+    """Says which tasks of a run have reached a state, for xtriggers of other runs; `reason`:
+    why no task could be read."""
 
     run: str
     reason: str
@@ -512,7 +514,7 @@ class WorkflowProgress(TypedDict):
 
 
 class SnapshotRun(TypedDict):
-    """Describes the run of a snapshot."""
+    """Describes the run whose state a snapshot holds."""
 
     run: str
     number: int

@@ -138,12 +138,12 @@ _ROWS = (
     View("summary", "The progress of a run, and what delays it.", runs.RunSummary),
     View(
         "tasks",
-        "The tasks of the newest points as rows; events continue at `cursor`.",
+        "The tasks of the newest points as rows; their events continue from `cursor`.",
         runs.RunTasks,
     ),
     View(
         "graph",
-        "The graph around the tasks of the pool; with since= only what has changed.",
+        "The tasks and edges near the tasks of the pool; with `since` only what has changed.",
         run_details.GraphAnswer,
         # `since`, the `version` of an earlier answer, asks for differences.
         view_query(**_TREE, since=(Annotated[str, msgspec.Meta(max_length=100)], "")),
@@ -158,7 +158,7 @@ _ROWS = (
     ),
     View(
         "log",
-        "The log of a run or of a job: its end, or a part by offset and limit.",
+        "The end of a log of a run or of a job, or the part that `offset` and `limit` select.",
         run_details.LogDocument,
         is_plain=False,
     ),
@@ -182,8 +182,8 @@ _ROWS = (
     ),
     View(
         "job-log-search",
-        "Search the logs of all jobs for lines with a text, newest job first; each request "
-        "searches one part.",
+        "Search the logs of all jobs for lines that contain a text, newest job first. Each "
+        "request searches one part; its `cursor` continues the search.",
         log_lines.JobLogHits,
         # `task` is a glob for names, or for POINT/NAME; `file` out or err, or both.
         view_query(
@@ -229,7 +229,7 @@ _ROWS = (
     ),
     View(
         "changes",
-        "What happened to tasks, batch by batch, oldest first.",
+        "The changes of tasks, oldest first; what a scheduler stored together is one batch.",
         run_details.RunChanges,
         view_query(after=(Batch, 0), limit=(Count, 100)),
     ),
@@ -242,7 +242,7 @@ _ROWS = (
     ),
     View(
         "versions",
-        "The definitions that a run had, newest first, and the findings in the newest.",
+        "The definitions that a run had, newest first, and the mistakes found in the newest.",
         run_details.RunVersions,
         below="/definition/versions",
     ),
@@ -255,7 +255,7 @@ _ROWS = (
     ),
     View(
         STATE,
-        "Which tasks have reached a state, as workflow_state in other workflows asks.",
+        "Which tasks have reached a state, for the xtrigger workflow_state of other runs.",
         runs.WorkflowProgress,
         view_query(  # POINT/NAME:SELECTOR, as `cylc workflow-state` takes it
             id=(str, ""),
@@ -267,7 +267,7 @@ _ROWS = (
     ),
     View(
         "past-graph",
-        "The graph as it was after a batch: around the tasks of the pool, or those of ids=.",
+        "The graph as it was after a batch of changes, near the tasks of the pool or of `ids`.",
         run_details.RunGraph,
         view_query(ids=_IDS, batch=(Batch | None, None), n=(Edges, 1)),
         below="/past/graph",

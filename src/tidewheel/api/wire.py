@@ -68,9 +68,12 @@ _SHOWN: dict[type, tuple[str, str]] = {
         "HistoryOut",
         "One step of a task's life; ``signal`` is null for the creation.",
     ),
-    tasks.AttemptView: ("AttemptOut", "One lease of a task."),
-    tasks.OutputView: ("OutputOut", "A message, or an output if it has a name."),
-    tasks.UsageView: ("UsageOut", "A point of a usage series."),
+    tasks.AttemptView: ("AttemptOut", "An attempt at a task: its times, and how it ended."),
+    tasks.OutputView: (
+        "OutputOut",
+        "A message of a job; ``output`` is the output that it announces.",
+    ),
+    tasks.UsageView: ("UsageOut", "The resources that an attempt used at one moment."),
     tasks.EdgeView: ("EdgeOut", "A dependency between two tasks."),
     tasks.Resubmitted: (
         "ResubmittedTaskOut",
@@ -84,7 +87,8 @@ _SHOWN: dict[type, tuple[str, str]] = {
     AuditEntry: ("AuditEntryOut", "An entry of the audit as it is exported."),
     Limit: (
         "LimitOut",
-        'A limit. Its key is "" for the whole queue, "*" for each key without its own.',
+        'A limit of a queue. Its key is "" for the whole queue, and "*" for each limit key of '
+        "tasks that has no limit of its own.",
     ),
     Resources: ("ResourcesOut", "The resources that a task asks for, or a worker offers."),
     FlavouredNodes: (

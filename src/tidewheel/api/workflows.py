@@ -77,7 +77,7 @@ class WorkflowDocument(WorkflowFacts):
 
 
 class RegisteredWorkflow(TypedDict):
-    """Describes a definition that was registered; `is_new`: it was not known before."""
+    """Describes a definition that was registered; `is_new`: it was not registered before."""
 
     name: str
     version: str
@@ -93,7 +93,7 @@ class RegisteredWorkflow(TypedDict):
 
 
 class RegisteredWorkflows(TypedDict):
-    """Lists what was registered."""
+    """Lists the definitions that were registered."""
 
     workflows: list[RegisteredWorkflow]
 
@@ -127,7 +127,7 @@ class RenderedStageFacts(TypedDict):
 
 
 class RenderedWorkflow(TypedDict):
-    """Describes what a run would execute, with every value in its place."""
+    """Describes what a run would execute, with the values of the parameters inserted."""
 
     name: str
     version: str
@@ -160,8 +160,8 @@ class ElementsFacts(TypedDict):
     """Describes the list over which a stage is mapped: the stage runs once for each element.
 
     A known list has `count` and its first `items`; otherwise it is the value of `parameter`, or
-    the `output` of a `stage`. A `stage` without an `output`: this stage has the same elements
-    as that stage.
+    the `output` of a `stage`. If there is a `stage` without an `output`, this stage has the
+    same elements as that stage.
     """
 
     max: int
@@ -242,7 +242,7 @@ class StageDocument(TypedDict):
 
 
 class WorkflowStages(TypedDict):
-    """Describes each stage of a version, for a request with the given parameters."""
+    """Describes each stage of a version, as it would be in a run with the given parameters."""
 
     name: str
     version: str
@@ -261,7 +261,8 @@ class DefinitionTask(TypedDict):
 
 
 class DefinitionEdge(TypedDict):
-    """Describes which task waits for which; `certain`: the child needs the parent."""
+    """Says that the task `child` waits for the task `parent`; `certain`: the child cannot run
+    before the parent has made one of the `outputs`."""
 
     parent: str
     child: str
@@ -283,8 +284,8 @@ class RunRange(TypedDict):
 
 
 class DefinitionGraph(TypedDict):
-    """Describes the graph of a version before any run; `range` is there if the points of a run
-    were given."""
+    """Describes the graph of a version before any run; `range` is only there if the request has
+    `options`."""
 
     name: str
     version: str

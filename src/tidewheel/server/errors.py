@@ -167,13 +167,13 @@ class Overloaded(Unavailable):
 
 
 class ProviderUnreachable(Unavailable):
-    """The provider that knows the people did not answer as it should."""
+    """The identity provider did not answer as it should."""
 
     code = "provider_unreachable"
 
 
 class TookTooLong(Unavailable):
-    """The store did not answer in time; whether the request was done is not known."""
+    """The store did not answer in time; it is not known whether the request was carried out."""
 
     code = "timed_out"
 
@@ -201,7 +201,7 @@ class FindingOut(Out):
 
 
 class Problem(Out):
-    """Every answer with a status of 400 or more."""
+    """The answer to a request that failed: its status is 400 or more."""
 
     code: str  # one word, for programs
     message: str  # a sentence or two, for people

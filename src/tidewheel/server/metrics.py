@@ -104,15 +104,15 @@ Samples = Sequence[tuple[dict[str, str], float | Histogram]]
 
 # What each figure says, by its name behind `tidewheel_`, in the order in which they are told.
 _SAYS = {
-    "queue_tasks": "Open tasks.",
+    "queue_tasks": "Tasks of a queue that have not ended, by status.",
     "queue_oldest_ready_seconds": "How long the oldest ready task has waited.",
     "queue_paused": "1 while the queue is paused, else 0.",
-    "workers": "Live workers.",
-    "leases": "Leases held by live workers.",
-    "worker_slots": "Tasks that the live workers can run at once.",
+    "workers": "Workers that are running.",
+    "leases": "Leases that running workers hold.",
+    "worker_slots": "Tasks that the running workers can run at once.",
     "runs": "Runs by status; only the newest 1,000 runs are counted.",
     "run_pool_tasks": "Tasks in the pool of a run.",
-    "database_dead_rows": "Rows that wait to be vacuumed.",
+    "database_dead_rows": "Dead rows that wait to be vacuumed.",
     "database_connections": "Connections to the database, of all programs.",
     "database_oldest_transaction_seconds": "Age of the oldest transaction: "
     "vacuum waits for it.",
@@ -126,9 +126,9 @@ _SAYS = {
     "quota_refused_total": "Requests refused because a quota was spent.",
     "http_requests_under_way": "Requests that are being worked on.",
     "http_slow_requests": "Requests that do slow work, or wait for their turn to do it.",
-    "http_connections": "Connections open.",
-    "worker_channels": "Workers that listen to this server.",
-    "event_streams": "Streams of events.",
+    "http_connections": "Open connections.",
+    "worker_channels": "Open channels of workers.",
+    "event_streams": "Open streams of events.",
     "event_streams_dropped_total": "Streams that were closed because "
     "they were read too slowly.",
     "scheduler_batch_seconds": "Time from reading events until the batch is written, in this "

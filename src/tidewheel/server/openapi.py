@@ -30,16 +30,16 @@ class OpenApiDocument(TypedDict):
 _REF = "#/components/schemas/{name}"
 _WORDS = {
     400: "The body cannot be read.",
-    401: "No valid token.",
+    401: "There is no valid token.",
     403: "The token does not allow this.",
-    404: "There is no such object.",
+    404: "Something that the request names does not exist.",
     408: "The body did not arrive in time.",
     409: "The request conflicts with what is stored.",
-    413: "Too large.",
+    413: "The body is too large.",
     415: "The header Content-Type names a type that this request does not accept.",
-    422: "The request breaks rules; the field findings lists each of them.",
-    429: "Too many wrong tokens from this address, or a quota or the submit rate of a queue "
-    "is used up; Retry-After says when to try again.",
+    422: "The request has mistakes; the field `findings` lists each of them.",
+    429: "Too many wrong tokens came from this address, or a quota or the submit rate of a "
+    "queue is used up; Retry-After says when to try again.",
     503: "The server cannot do this now; Retry-After says when to try again.",
 }
 # Whatever is asked for, before anybody looks at what it is (`middleware`).
@@ -196,7 +196,7 @@ def _responses(route: Route, schemas: dict[str, Any]) -> Document:
     }
     fine = {route.status, 200} if route.changes else {route.status}
     later = (
-        {"202": good | {"description": "Stored; it is carried out later."}}
+        {"202": good | {"description": "The command is stored, and will be carried out later."}}
         if route.may_be_later
         else {}
     )

@@ -245,7 +245,7 @@ class Pipeline:
             call.token = call.job.caller
             if guard.job is None:
                 raise problems.NotAllowed(
-                    "a job's token is for its messages, its task and its run only"
+                    "the token of a job is only for its messages, and for its task and its run"
                 )
             return
         token = await self._authenticator.token_of(shown, call.client)

@@ -51,7 +51,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remove:
-    """Take tasks out of flows."""
+    """Remove tasks from the pool, or forget that they ran."""
 
     verb: ClassVar[str] = "remove"
     ids: tuple[str, ...]
@@ -71,7 +71,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """Release held tasks: these, or all."""
+    """Release held tasks: those in `ids`, or all with `everything`."""
 
     verb: ClassVar[str] = "release"
     ids: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Poll:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Submit nothing more."""
+    """Submit no more tasks until the run is resumed."""
 
     verb: ClassVar[str] = "pause"
 
@@ -110,7 +110,8 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Stop the run at a point, a time or a task, or in a mode: clean, now, kill."""
+    """Stop the run: when its active tasks have ended (mode `clean`), leaving their jobs running
+    (`now`), or ending them (`kill`); or later, at a point, a time or a task."""
 
     verb: ClassVar[str] = "stop"
     mode: str = "clean"
@@ -131,7 +132,7 @@ class Reload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broadcast:
-    """Change settings of tasks from now on."""
+    """Change settings of tasks that have not started yet."""
 
     verb: ClassVar[str] = "broadcast"
     points: tuple[str, ...] = ("*",)

@@ -44,7 +44,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Figures of some attempts; null where nothing is known."""
+    """Figures about a group of attempts; null where nothing is known."""
 
     attempts: int
     ended_by: dict[str, int]

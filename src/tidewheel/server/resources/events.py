@@ -61,8 +61,8 @@ _READS = Needs(READ, _asked)
 @ROUTES.add(
     "GET /events",
     _READS,
-    "Server-sent events of the kinds task, run and resync; to continue, send the id of the "
-    "last event as Last-Event-ID.",
+    "Server-sent events of tasks and runs. To continue after an interruption, send the id of "
+    "the last event as Last-Event-ID.",
     str,
     query=EventsQuery,
     media_type=EventStream.media_type,

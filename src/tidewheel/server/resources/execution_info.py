@@ -74,7 +74,8 @@ FIELDS = tuple(ExecutionInfo.__annotations__)
 
 
 class CurrentHistory(TypedDict):
-    """The attempts of a task in Banyan's words, the current one last."""
+    """The attempts at a task, the current one last, with the field names of the task server
+    Banyan."""
 
     _id: str
     history: list[ExecutionInfo]
@@ -138,7 +139,7 @@ async def whole(call: Call) -> object:
 @ROUTES.add(
     "GET /tasks/{id}/execution_info/{field}",
     _READS_TASK,
-    "One field of the current attempt: " + ", ".join(FIELDS) + ".",
+    "One field of the current attempt: " + ", ".join(f"`{name}`" for name in FIELDS) + ".",
     ExecutionInfo,
 )
 async def part(call: Call) -> object:
@@ -180,13 +181,13 @@ for _name, _body, _handler, _says in (
         "report_memory_usage",
         MemoryIn,
         _sampling(lambda form: UsageSample(memory_bytes=form.bytes)),
-        "Append to the series memory_usage.",
+        "Append a value to the series `memory_usage` of the attempt.",
     ),
     (
         "report_cpu_utilization",
         CpuIn,
         _sampling(lambda form: UsageSample(cpu_percent=form.percent)),
-        "Append to the series cpu_utilization.",
+        "Append a value to the series `cpu_utilization` of the attempt.",
     ),
     (
         "report_gpu_usage",
@@ -194,7 +195,7 @@ for _name, _body, _handler, _says in (
         _sampling(
             lambda form: UsageSample(gpu_percent=form.percent, gpu_memory_bytes=form.bytes)
         ),
-        "Append to the series gpu_usage.",
+        "Append a value to the series `gpu_usage` of the attempt.",
     ),
 ):
     for _method in ("POST", "PATCH"):

@@ -47,8 +47,8 @@ class ChunkQuery(In):
 
 LogSizeOut = answer(
     "LogSizeOut",
-    "The present size of the file: send the next part from this offset; if the file is full, "
-    "send no more.",
+    "``size`` is the present size of the file: send the next part from this offset. ``full``: "
+    "the file may not become larger; send no more.",
     size=int,
     full=bool,
 )
@@ -71,7 +71,8 @@ class LogsUnwritable(Unavailable):
 @ROUTES.add(
     "PUT /tasks/{id}/logs/{stream}",
     Needs(WORKER, queue_of_task, worker=lambda call: call.query_as(ChunkQuery).worker),
-    "Send a part of a log that an attempt wrote on another host: out, err, job or status.",
+    "Send a part of a file that an attempt wrote on another host: `out`, `err`, `job` or "
+    "`status`.",
     LogSizeOut,
     query=ChunkQuery,
     raw=("application/octet-stream", "text/plain"),
@@ -164,7 +165,7 @@ _DECLARED = re.compile(rf"^export {JOB_OUTPUTS}=(.*)$", re.MULTILINE)
 
 AttemptTokenOut = answer(
     "AttemptTokenOut",
-    "The token of a job: valid for one attempt, while it has its lease.",
+    "The token of a job; it is valid while the attempt has its lease.",
     **{"id": str, "attempt": int, "token": str},
 )
 HeardOut = answer("HeardOut", "The attempt whose message is stored.", id=str, attempt=int)

@@ -110,7 +110,7 @@ class QueueIn(In):
 @ROUTES.add(
     "PATCH /queues/{queue}",
     Needs(OPERATE, queue_of_path),
-    "Change the settings of a queue: paused, aging, fair, fence_kill, lease_seconds, limits.",
+    "Change the settings of a queue, such as `paused`, `lease_seconds` and `limits`.",
     out_type(QueueView),
     body=QueueIn,
 )
@@ -130,7 +130,7 @@ ROUTES += routes_of(PAUSES, then={"pause_queue": get_queue})
 
 
 class FlavourIn(In):
-    """The nodes of one flavour that a worker has free, or offers."""
+    """How many nodes of one flavour a worker has free, or offers."""
 
     flavour: Annotated[str, msgspec.Meta(min_length=1, max_length=LABEL_LENGTH_MAX)]
     nodes: Nodes  # those that no task has alone
@@ -192,8 +192,8 @@ ClaimsOut = answer(
 @ROUTES.add(
     "POST /queues/{queue}/claim",
     Needs(WORKER, queue_of_path, worker=worker_of_body),
-    "Claim up to n tasks: highest priority first, then oldest first. If there is none, wait up "
-    "to wait_s seconds.",
+    "Claim up to `n` tasks: highest priority first, then oldest first. If there is none, wait "
+    "up to `wait_s` seconds.",
     ClaimsOut,
     body=ClaimIn,
     audited=False,  # in the history of each task
@@ -342,7 +342,7 @@ ROUTES += routes_of(WORKERS)
 
 
 class AdoptIn(In):
-    """``worker`` takes over from ``owner``, whose process is dead."""
+    """A request that ``worker`` takes over the lease of ``owner``, whose process is dead."""
 
     worker: str
     attempt: LostAttempt
@@ -400,10 +400,10 @@ async def _not_theirs(call: Call, form: AdoptIn) -> Refused:
 @ROUTES.add(
     "GET /workers/{id}/cancelling",
     Needs(WORKER, no_name, worker=lambda call: call.path["id"]),
-    "The leases of a worker whose tasks are to be cancelled.",
+    "The tasks that a worker holds and that are to be cancelled.",
     answer(
         "CancellingOut",
-        "The leases whose tasks are to be cancelled.",
+        "The leases on tasks that are to be cancelled.",
         leases=list[answer("LeaseOut", id=str, attempt=int)],  # type: ignore[misc]
     ),
 )

@@ -73,8 +73,8 @@ class BeatsIn(In):
 
 
 class BeatOut(Out):
-    """The answer to a heartbeat. go_on: continue; cancel: end the job and report its end;
-    lost: the lease is lost; end the job, and report nothing."""
+    """The answer to a heartbeat. ``go_on``: continue the job. ``cancel``: end the job, and
+    report its end. ``lost``: the lease is lost; end the job, and report nothing."""
 
     id: str
     answer: Literal["go_on", "cancel", "lost"]
@@ -87,7 +87,8 @@ class BeatsOut(Out):
 
 
 class MessageIn(In):
-    """Numbered 1, 2, … within the attempt; the same number twice is stored once."""
+    """A message of a job. The messages of an attempt are numbered 1, 2, …; a message that is
+    sent twice with the same number is stored once."""
 
     number: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
     text: str
@@ -131,7 +132,7 @@ class ErrorIn(In):
 
 
 class FinishIn(HolderIn):
-    """The end of an attempt; failed and aborted need an error."""
+    """The end of an attempt; ``failed`` and ``aborted`` need an ``error``."""
 
     ending: Literal["succeeded", "failed", "aborted"]
     error: ErrorIn | None = None
@@ -141,7 +142,8 @@ class FinishIn(HolderIn):
 
 
 class EndIn(In):
-    """The end of an attempt; ``yielded`` gives the task to another worker at once."""
+    """The end of an attempt; ``yielded`` gives the task back, so that another worker can take
+    it at once."""
 
     ending: Literal["succeeded", "failed", "aborted", "yielded"]
     error: ErrorIn | None = None
@@ -211,7 +213,7 @@ class ReportsIn(In):
 
 
 class ReportedOut(Out):
-    """The status after one report, or why it was refused."""
+    """The status of the task after one report, or why the report was refused."""
 
     id: str
     status: str | None
@@ -226,7 +228,8 @@ class ReportsOut(Out):
 
 
 class StatusOut(Out):
-    """The status after a report: cancelled, if a cancel came first."""
+    """The status of the task after a report; it is cancelled if a request to cancel the task
+    came first."""
 
     id: str
     status: str
@@ -338,7 +341,7 @@ _usage = _telling(lambda form: {"usage": _samples(form.samples)})
 _finish = _telling(lambda form: {"end": _end(form)})
 _yield = _telling(lambda _: {"end": End(ending=Ending.YIELDED)})
 for _name, _body, _handler, _answers, _says in (
-    ("claim", ClaimTaskIn, claim, out_type(Claimed), "Lease this task."),
+    ("claim", ClaimTaskIn, claim, out_type(Claimed), "Claim this task for a worker."),
     ("started", HolderIn, _started, StatusOut, "Report that the work has begun."),
     (
         "heartbeat",
@@ -347,7 +350,13 @@ for _name, _body, _handler, _answers, _says in (
         BeatOut,
         "Extend the lease; the status is 409 if the lease is lost.",
     ),
-    ("outputs", MessagesIn, _outputs, StatusOut, "Report messages and outputs, numbered."),
+    (
+        "outputs",
+        MessagesIn,
+        _outputs,
+        StatusOut,
+        "Report numbered messages, which may announce outputs.",
+    ),
     (
         "usage",
         SamplesIn,
@@ -372,7 +381,7 @@ _OWN_LEASES = Needs(WORKER, no_name, worker=worker_of_body)
 @ROUTES.add(
     "POST /heartbeats",
     _OWN_LEASES,
-    "Extend all leases of a worker; the answer for each lease is go_on, cancel or lost.",
+    "Extend all leases of a worker; the answer for each is `go_on`, `cancel` or `lost`.",
     BeatsOut,
     body=BeatsIn,
     audited=False,

@@ -71,7 +71,7 @@ class FileIn(In):
 
 
 class DefinitionIn(In):
-    """A definition as a client captured it."""
+    """The text of a definition and its files, as a client read them from a folder."""
 
     workflow: Named
     text: Text  # as rendered; of a SIP definition the name of its file
@@ -108,7 +108,7 @@ class OptionsIn(RunPointsIn):
 
 class RunIn(In):
     """A run to begin: of a registered workflow, of a flow.cylc as it is written, or of a
-    definition that was captured."""
+    definition with its files."""
 
     flow: Text | None = None  # with its templates
     # How a flow shall be called; without one, a workflow of the registry.
@@ -227,7 +227,7 @@ def _definition_findings(form: RunIn) -> list[str]:
         if not form.workflow:
             return [
                 "name a registered workflow, or give flow (the text of a flow.cylc) or "
-                "definition (a captured definition)"
+                "definition (a definition with its files)"
             ]
         if form.variables:
             return ["variables are only for flow; for a registered workflow, give parameters"]
@@ -235,15 +235,13 @@ def _definition_findings(form: RunIn) -> list[str]:
     found: list[str] = []
     if form.flow is not None and form.definition is not None:
         found.append(
-            "give either flow (the text of a flow.cylc) or definition (a captured definition), "
-            "not both"
+            "give either flow (the text of a flow.cylc) or definition (a definition with its "
+            "files), not both"
         )
     if form.flow is not None and not form.workflow:
         found.append("workflow is missing: give the workflow a name")
     if form.definition is not None and (form.variables or form.workflow):
-        found.append(
-            "variables and workflow are only for flow; a captured definition contains its own"
-        )
+        found.append("variables and workflow are only for flow; definition contains its own")
     takes_parameters = form.definition is not None and form.definition.kind == SIP
     if form.version or (form.parameters and not takes_parameters):
         found.append(
@@ -296,7 +294,7 @@ async def _new_names(call: Call) -> Iterable[Name]:
     "POST /runs",
     Needs(SUBMIT, _new_names),
     "Begin a run: of a registered workflow, of a flow.cylc as it is written, or of a "
-    "captured definition.",
+    "definition with its files.",
     RunCreated,
     body=RunIn,
     parse=parse,
@@ -384,7 +382,7 @@ async def carry_on(call: Call) -> object:
 @ROUTES.add(
     f"POST {RUN}/definitions",
     OPERATES,
-    "Store a definition for the command reload, which names it by its digest.",
+    "Store a definition for the command `reload`, which names it by its digest.",
     answer("SavedOut", "The digest of a stored definition.", digest=str),
     body=DefinitionIn,
     status=201,

@@ -97,7 +97,7 @@ async def _as_job(call: Call) -> None:
 @ROUTES.add(
     "GET /runs",
     replace(READS, job=_as_job),
-    "Runs, newest first, page by page; with summary=true also the progress of each run.",
+    "Runs, newest first, page by page; with `summary=true` also the progress of each run.",
     RunList,
     query=RUNS_QUERY,
 )
@@ -401,7 +401,7 @@ ObeyedOut = answer(
 
 
 class TriedIn(In):
-    """A command, to see what it would do: its verb and its fields."""
+    """A command whose effect is asked for: its verb and its fields."""
 
     command: Document
 

@@ -44,20 +44,22 @@ EDGES_MAX = 10_000
 Ids = Annotated[list[str], msgspec.Meta(min_length=1, max_length=EDGES_MAX)]
 Edges = list[tuple[TaskId, TaskId]]
 ROUTES = RouteList()
-LACKS_HIDDEN = "it needs a task of a queue that you may not see, which can no longer succeed"
+LACKS_HIDDEN = (
+    "it needs a task that can no longer succeed; you may not see the queue of that task"
+)
 CANCELLERS = (Scope.SUBMIT, Scope.OPERATE)
 
 # Continuations tie tasks together, one or many of them, as Banyan has them.
 
 
 class ContinuationsIn(In):
-    """The tasks that wait, or no longer wait, for this one."""
+    """The tasks that wait, or no longer wait, for the task in the path."""
 
     values: Ids
 
 
 class BulkContinuationsIn(In):
-    """Each of the values is a continuation of each of the targets."""
+    """Each task in ``values`` waits, or no longer waits, for each task in ``targets``."""
 
     targets: Ids
     values: Ids
@@ -321,7 +323,7 @@ def _wanted(word: str) -> Status:
 @ROUTES.add(
     "PATCH /tasks/{id}",
     Needs((*CANCELLERS, Scope.WORKER), queue_of_task, narrow=scopes_for_patch),
-    "Change the fields of a task that waits, or change its state as in Banyan.",
+    "Change the fields of a task that waits; or change a state, as in the task server Banyan.",
     out_type(Task),
     body=TaskPatch,
 )

@@ -47,7 +47,7 @@ FilterIn: Any = msgspec.defstruct(
     "FilterIn",
     [("status", str | list[str] | None, None), *_NAMES, *_FIGURES],
     bases=(In,),
-    namespace={"__doc__": "The conditions that select tasks; everything given must match."},
+    namespace={"__doc__": "The conditions that select tasks; a task must meet all of them."},
 )
 
 
@@ -69,7 +69,7 @@ TaskListQuery: Any = msgspec.defstruct(
         ("before", Number | None, None),
     ],
     bases=(TaskQuery,),
-    namespace={"__doc__": "The parameters that select tasks; everything given must match."},
+    namespace={"__doc__": "The parameters that select tasks; a task must match all of them."},
 )
 TaskPart = part_type(
     "TaskPart", "A task with some of its fields, or with the fields of Scylla or Banyan.", Task
@@ -97,7 +97,7 @@ def filter_of(given: In, **instead: Any) -> TaskFilter:  # noqa: ANN401 - as `Fi
 @ROUTES.add(
     "GET /tasks",
     Needs(READ, queue_asked),
-    "Tasks, newest first, page by page; specs only if fields= names them.",
+    "Tasks, newest first, page by page; with their specs only if `fields` names `spec`.",
     TaskPage,
     query=TaskListQuery,
 )
@@ -249,7 +249,8 @@ ROUTES += routes_of([HISTORY])
 @ROUTES.add(
     "GET /tasks/{id}/logs/{stream}",
     READS_TASK,
-    "What an attempt wrote (out, err): the end, or a part by offset and limit.",
+    "The end of a log of an attempt (`out` or `err`), or the part that `offset` and `limit` "
+    "select.",
     str,
     query=LogQuery,
     media_type="text/plain",
@@ -265,8 +266,8 @@ async def log(call: Call) -> object:
 @ROUTES.add(
     "GET /tasks/{id}/logs/{stream}/search",
     READS_TASK,
-    "Search a log for lines with a text or a level; each request searches one part of the "
-    "file.",
+    "Search a log for lines that contain a text, or have at least a level. Each request "
+    "searches one part of the file; its `cursor` continues the search.",
     FileHits,
     query=TASK_LOG_QUERY,
 )

@@ -55,7 +55,7 @@ class Backoff(In):
 
 
 class FlavouredNodesIn(In):
-    """The nodes of one flavour that a task asks for."""
+    """How many nodes of one flavour a task asks for."""
 
     flavour: Text  # "": of all flavours together
     nodes: int
@@ -111,7 +111,7 @@ class ScyllaTaskIn(In):
 
 
 class RequestedResources(In):
-    """The resources that a task of Banyan asks for."""
+    """The resources that a task asks for, with the field names of the task server Banyan."""
 
     memory: Size | None = None
     cores: float | None = None
@@ -169,13 +169,13 @@ class SubmitQuery(In):
 
 SubmittedOut = answer(
     "SubmittedOut",
-    "The outcome of one task's submission.",
+    "The outcome of submitting one task.",
     id=str,
     created=bool,  # false: the same task was there already
 )
 AnsweredOut = answer(
     "AnsweredOut",
-    "The outcome of one of many tasks.",
+    "The outcome of submitting one task of a list.",
     id=str,
     created=bool,
     refused=Problem | None,
@@ -187,13 +187,15 @@ RefusedOut: Any = answer(
 )
 BatchOut = answer(
     "BatchOut",
-    "The outcome of many tasks; the request never fails as a whole (atomic=each).",
+    "The outcome of submitting a list: the tasks that were stored (``inserted``) or existed "
+    "already (``present``), and those that were refused, because they conflict with the store "
+    "(``failed``) or break a rule (``invalid``).",
     **{"inserted": list[str], "present": list[str]},
     **{"failed": list[RefusedOut], "invalid": list[RefusedOut]},
 )
 OrderedOut = answer(
     "OrderedOut",
-    "The outcome of each task, in the order of the request (in_order=true).",
+    "The outcome of each task, in the order of the request (with `in_order=true`).",
     answers=list[AnsweredOut],  # type: ignore[valid-type]
 )
 
@@ -425,7 +427,7 @@ async def _sees(call: Call, task_id: str) -> bool:
 @ROUTES.add(
     "POST /tasks",
     Needs(SUBMIT, queues_concerned),
-    "Store a task, or a list of tasks: all or none, or each by itself (atomic=each).",
+    "Store a task, or a list of tasks: all or none, or each by itself (`atomic=each`).",
     (SubmittedOut, BatchOut, OrderedOut),
     query=SubmitQuery,
     body=TaskIn | list[TaskIn],

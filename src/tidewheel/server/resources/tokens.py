@@ -65,7 +65,7 @@ class TokenIn(In):
 
 NewTokenOut = answer(
     "NewTokenOut",
-    "A new token; ``token`` is shown only once, and null if the caller knows it already.",
+    "A new token. ``token`` is its text, shown only once; null if the caller made the text.",
     token=str | None,
     stored=TokenView,
 )
@@ -251,8 +251,8 @@ class AuditOut(Out):
 
 
 class AuditPage(Out):
-    """Newest first, or with ``after`` oldest first; ``next`` is the ``before`` or
-    ``after`` of the page that follows."""
+    """Entries of the audit, newest first; oldest first if the request has ``after``. To get the
+    next page, send ``next`` as ``before``, or as ``after``."""
 
     entries: list[AuditOut]
     next: int | None
@@ -270,7 +270,7 @@ class AuditQuery(In):
 @ROUTES.add(
     "GET /audit",
     _ADMINS,
-    "Who changed what or was refused, newest first, page by page.",
+    "Who changed something or was refused, newest first, page by page.",
     AuditPage,
     query=AuditQuery,
 )
@@ -389,7 +389,7 @@ def read_form(call: Call) -> str:
 @ROUTES.add(
     "POST /login",
     _LOGIN,
-    "Use the login link, which is then spent; the answer has the cookie of a session.",
+    "Use up the login link; the answer has the cookie of a session.",
     root="",
     media_type="text/html",  # a browser that is refused finds a page
     parse=read_form,

@@ -71,7 +71,7 @@ class BytesIn(In):
 
 
 class SourceIn(In):
-    """Says where the sender fetched files from: a server fetches nothing."""
+    """Says from where the client fetched the files; a server fetches nothing."""
 
     url: Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
     ref: Named = ""
@@ -81,7 +81,8 @@ class SourceIn(In):
 
 
 class BundleIn(In):
-    """Definitions with the files that belong to them, by their paths."""
+    """Definitions with everything that belongs to them: ``files`` has the content of each file,
+    by its path."""
 
     files: Annotated[dict[Path, Text | BytesIn], msgspec.Meta(max_length=FILES_MAX)] = (
         msgspec.field(default_factory=dict)
@@ -98,7 +99,7 @@ class BundleIn(In):
 
 
 class RegisterIn(BundleIn):
-    """One bundle, or several, of which all or none are registered."""
+    """One bundle, or several as ``bundles``; all of them are registered, or none."""
 
     bundles: Annotated[tuple[BundleIn, ...], msgspec.Meta(max_length=BUNDLES_MAX)] = ()
 
@@ -113,8 +114,9 @@ class RegisterQuery(In):
 
 
 class GraphIn(In):
-    """The points, as `tidewheel graph` takes them, and the parameters of a request. With
-    `options`, the answer also counts the points and tasks of a run with these options."""
+    """The first and the last point of the graph, as for `tidewheel graph`, and the parameters
+    of a run. With `options`, the answer also counts the points and tasks of a run with these
+    options."""
 
     parameters: Parameters | None = None
     start: Point = ""
@@ -241,7 +243,7 @@ class DependencyIn(In):
 
 
 class BlockIn(In):
-    """One processing block: PB-<date>-<project>-<anything>."""
+    """A processing block; its id has the form PB-<date>-<project>-<anything>."""
 
     id: BlockName
     type: Literal["realtime", "offline"]
@@ -252,7 +254,7 @@ class BlockIn(In):
 
 
 class SbiIn(In):
-    """A scheduling block instance: SBI-<date>-<project>-<anything>.
+    """A scheduling block instance; its id has the form SBI-<date>-<project>-<anything>.
 
     This type only documents the body. The body is read like a file: the answer lists every
     finding with its line.
