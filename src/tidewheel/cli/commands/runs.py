@@ -68,8 +68,8 @@ def runs_command(
 ) -> int:
     """List runs, newest first, with their status and whether a scheduler drives them.
 
-    A completed run says how many of its tasks were lost (something they need failed) or skipped
-    (expired, removed by hand, or brought too late by a reload).
+    The status of a completed run says how many of its tasks were lost (something they need
+    failed) or skipped (expired, removed by hand, or brought too late by a reload).
     """
     from tidewheel.cli.pages.run import say_runs
 
@@ -163,7 +163,7 @@ VERSIONS = ("version", "against")
 )
 @option(
     "--versions part",
-    "List all definitions of the run, one for each reload, and the findings in the last one.",
+    "List all definitions that the run has had, and the findings in the last one.",
     flag_value="versions",
 )
 @option(
@@ -306,7 +306,7 @@ def tree_command(
 
     def arguments(target: Target) -> Document:
         if target.rest and window is not None:
-            raise click.UsageError("--window is around the whole pool; leave out the ids")
+            raise click.UsageError("--window applies to the whole pool; leave out the ids")
         return {"ids": list(target.rest), "window": window, "all": everything}
 
     return session.answer(look(session, "tree", words, arguments), say_tree)
@@ -346,14 +346,16 @@ def tree_command(
     "Only lines with this text, with their numbers. Without an ID, the logs of the run and of "
     "all its jobs are searched.",
 )
-@option("--task GLOB", "With --search: in the jobs of these tasks, such as 'model*' or '3/*'.")
+@option(
+    "--task GLOB", "With --search: only in the logs of these tasks, such as 'model*' or '3/*'."
+)
 @option("--glob", "In TEXT, * stands for any characters.")
 @option("--case", "Upper and lower case in TEXT must match.")
 @option("-n --limit", "How many lines to find at most.", type=click.IntRange(1), shown=1000)
 def log_command(
     session: Session, words: Words, *, follow: bool, path_only: bool, **given: object
 ) -> int:
-    """Print the log of a run, or with an ID what the job of a task wrote.
+    """Print the log of a run or, with an ID, what the job of a task wrote.
 
     Logs are files on the host that ran the job; workers send them to their server. For a task
     of the queue, both out and err are printed unless --file names one; if an exception ended

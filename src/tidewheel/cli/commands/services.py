@@ -97,8 +97,8 @@ _trusting = option(
 def worker_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Execute tasks: shell commands, and Python functions that you register.
 
-    SIGTERM or Ctrl-C stops it; a second signal stops it at once. On a SQLite store it also
-    watches leases, as `tidewheel monitor` would.
+    SIGTERM or Ctrl-C stops the worker; a second signal stops it at once. On a SQLite store
+    the worker also watches leases, as `tidewheel monitor` does.
     """
     from tidewheel.cli.roles import run_worker
 
@@ -250,7 +250,7 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 @session_command(
     "up",
     "up                                     on this machine only, port 8450",
-    "up --port 0 --json                     any free port; says which",
+    "up --port 0 --json                     use any free port, and print it",
     "submit -- echo hello                   in another terminal",
 )
 @_listening_options

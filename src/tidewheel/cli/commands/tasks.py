@@ -59,7 +59,7 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
     "tasks --queue imaging --status ready",
     "tasks --jobs                           also jobs of runs",
 )
-@filter_options("Only those")
+@filter_options("Only tasks")
 @option("--limit", "How many to list at most.", type=click.IntRange(1, 10_000), shown=100)
 @option(
     "--before",
@@ -73,7 +73,7 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
     type=click.Choice([word.value for word in Vocabulary]),
     default=Vocabulary.TIDEWHEEL.value,
 )
-@option("--jobs", "List jobs of runs, too. Those of one run have the queue `run:RUN`.")
+@option("--jobs", "Also list jobs of runs; the jobs of one run are in the queue `run:RUN`.")
 @option("--watch", "Show changes as they happen, until Ctrl-C.")
 def tasks_command(
     session: Session,
@@ -266,7 +266,8 @@ PER_CALL_MAX = 10_000
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @filter_options("All")
 @option(
-    "--with-children", "Also tasks that were cancelled because they need one of these tasks."
+    "--with-children",
+    "Also resubmit tasks that were cancelled because they need one of these tasks.",
 )
 @option("--dry-run", "Say what would be submitted, and store nothing.")
 def resubmit_command(
@@ -353,7 +354,7 @@ def _say_resubmitted(answers: Sequence[Resubmitted], *, dry_run: bool) -> None:
             so, them = ("were cancelled because they need", "them")
         note(
             f"{plural(children, 'task')} {so} one of these; add --with-children to submit "
-            f"{them}, too, with what needs {them} in turn"
+            f"{them} and all tasks that need {them}, too"
         )
 
 
@@ -365,7 +366,7 @@ STANDARD_OUTPUT = "-"
 
 @session_command("export")
 @click.argument("file", metavar="FILE|-")
-@filter_options("Only those")
+@filter_options("Only tasks")
 @option("--append", "Add to an existing file.")
 def export_command(
     session: Session, file: str, *, append: bool, **which: Unpack[Filters]

@@ -43,7 +43,7 @@ class Set:
     ids: tuple[str, ...]
     outputs: tuple[str, ...] = ()
     prerequisites: tuple[str, ...] = ()  # "1/a:succeeded", "all", "xtrigger/NAME"
-    values: tuple[str, ...] = ()  # "NAME=VALUE": what the tasks after it get
+    values: tuple[str, ...] = ()  # "NAME=VALUE": the values that later tasks get
     flow: str = ""
     wait: bool = False
     all_at_point: bool = False
@@ -51,7 +51,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remove:
-    """Take tasks out of flows."""
+    """Take tasks out of the pool, or forget that they ran."""
 
     verb: ClassVar[str] = "remove"
     ids: tuple[str, ...]
@@ -71,7 +71,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """Release held tasks: these, or all."""
+    """Release held tasks: those in `ids`, or all."""
 
     verb: ClassVar[str] = "release"
     ids: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Poll:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Submit nothing more."""
+    """Submit no more tasks until the run is resumed."""
 
     verb: ClassVar[str] = "pause"
 
@@ -123,7 +123,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reload:
-    """Use another definition: one that is stored, or what the run's folder has now."""
+    """Use another definition: a stored one, or the one that is now in the run's folder."""
 
     verb: ClassVar[str] = "reload"
     definition: str = ""  # "": read the run's folder again, where the scheduler can
@@ -139,12 +139,12 @@ class Broadcast:
     settings: tuple[str, ...] = ()  # "[environment]NAME=VALUE", "script=…"
     cancel: tuple[str, ...] = ()  # settings without values
     clear: bool = False
-    expire: str = ""  # a point: what is before it goes
+    expire: str = ""  # a point: settings for earlier points are cancelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """Store a message in the name of a job that cannot send it itself."""
+    """Send a message on behalf of a task, in place of its job."""
 
     verb: ClassVar[str] = "message"
     id: str  # POINT/NAME or POINT/NAME/SUBMIT
@@ -155,7 +155,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtTrigger:
-    """Report a message from outside; the oldest task that waits for it continues."""
+    """Report a message from outside the run; the oldest task that waits for it continues."""
 
     verb: ClassVar[str] = "ext-trigger"
     message: str
