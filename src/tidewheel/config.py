@@ -104,9 +104,7 @@ class StoreSettings:
     busy_seconds_max: float = 10.0  # how long to wait for a database lock or a connection
     statement_seconds_max: float = 30.0  # how long PostgreSQL may take for one SQL statement
     batch_operations_max: int = 256  # how many operations SQLite writes in one commit
-    connections_max: int = (
-        4  # PostgreSQL connections; heartbeats and blocking calls add one each
-    )
+    connections_max: int = 4  # PostgreSQL connections; heartbeats and blocking calls add one
     poll_seconds: float = 0.05  # how soon changes by other processes are noticed on SQLite
 
     def __post_init__(self) -> None:

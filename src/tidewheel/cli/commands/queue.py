@@ -133,7 +133,8 @@ def _tell_if_unused(name: str, known: Sequence[str]) -> None:
     like = nearest(name, known)
     hint = "" if like is None else f"; did you mean {safe(like)}?"
     note(
-        f"no task was in the queue {safe(name)} lately; the settings apply to future tasks{hint}"
+        f"no task was in the queue {safe(name)} lately; "
+        f"the settings apply to future tasks{hint}"
     )
 
 
