@@ -232,7 +232,7 @@ class ServerSettings:
     hosts: tuple[str, ...] = ()  # host names by which clients reach it, besides its own address
     certificate: Path | None = None  # the certificate for TLS; needs `key`
     key: Path | None = None  # the private key of the certificate; needs `certificate`
-    attempt_key_file: Path | None = None  # signs jobs' tokens; None: `attempt-key` in `home`
+    attempt_key_file: Path | None = None  # of the key for jobs' tokens; None: in `home`
     proxies: tuple[str, ...] = ()  # addresses of proxies whose X-Forwarded headers are trusted
     body_bytes_max: int = 8 * 1024 * 1024  # the size of a request's body
     header_bytes_max: int = 32 * 1024  # the total size of a request's headers
@@ -245,11 +245,11 @@ class ServerSettings:
     connections_per_address_max: int = 1_000  # connections from one address; more for `proxies`
     channels_max: int = 500  # how many workers may keep a channel open to hear of work
     followers_max: int = 1_000  # clients that may follow events at the same time
-    streams_max: int = 48  # requests under way; then new ones to follow events are refused
-    reads_max: int = 64  # requests under way; then new ones that only read are refused
-    submits_max: int = 128  # requests under way; then submissions and most changes are refused
-    claims_max: int = 192  # requests under way; then no worker can register or take tasks
-    cancels_max: int = 256  # requests under way; then requests of operators are refused, too
+    streams_max: int = 48  # at this many requests, new ones to follow events are refused
+    reads_max: int = 64  # at this many requests, new ones that only read are refused
+    submits_max: int = 128  # at this many requests, submissions and most changes are refused
+    claims_max: int = 192  # at this many requests, no worker can register or take tasks
+    cancels_max: int = 256  # at this many requests, those of operators are refused, too
     strangers_max: int = 32  # requests under way that need no token; counted separately
     slow_max: int = 128  # slow requests (views, definitions) under way; counted separately
     # CPU time to read one definition that is too large for the server's own process.
@@ -257,7 +257,7 @@ class ServerSettings:
     definition_memory_bytes_max: int = 2 * 1024**3  # address space to read such a definition
     submit_rate: float | None = None  # tasks per second for each queue; None: no limit
     quotas: tuple[str, ...] = ()  # NAME=N or NAME=off for each quota that is not the default
-    failures_max: int = 10  # wrong tokens from one address in a minute; then it has to wait
+    failures_max: int = 10  # wrong tokens from one address in a minute; then the address waits
     stop_seconds_max: float = 10.0  # how long a stopping server waits for open requests
     manual: Path | None = None  # folder of the built documentation; None: the installed one
     home: Path | None = None  # the state directory; None: that of the user who runs the server
@@ -338,7 +338,7 @@ class WorkerSettings:
     poll_seconds: float = 5.0  # how often it looks for tasks if no wake-up arrives
     # Seconds between two searches for dead workers on this host whose jobs it can adopt.
     adopt_interval_seconds: float = ADOPT_INTERVAL_SECONDS_DEFAULT
-    # When stopped: YIELD ends the jobs and gives their tasks to other workers, DRAIN finishes
+    # At a stop, YIELD ends the jobs and gives their tasks to other workers, DRAIN finishes
     # the jobs, LEAVE lets them run, and the next worker on this host adopts them.
     on_stop: OnStop = OnStop.YIELD
     grace_seconds: float = 30.0  # how long jobs may take to end when it stops (yield, drain)

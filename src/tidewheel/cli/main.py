@@ -36,7 +36,7 @@ SECTIONS = {
         "graph": "Draw a workflow's graph, or print it for programs.",
         "list": "List the tasks and families of a workflow.",
         "config": "Print a workflow's settings after inheritance.",
-        "view": "Print a definition after includes and templates.",
+        "view": "Print a definition with includes and templates resolved.",
         "rehearse": "Play a workflow on a virtual clock, without running jobs.",
         "convert": "Convert SIP files of version 1 to 2.0.",
         "register": "Register definitions under a name and a version.",

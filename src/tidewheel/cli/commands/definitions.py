@@ -318,7 +318,7 @@ def view_command(definition: Definition, *, plain: bool, mark: bool, process: bo
     definition.refuse_python("view")
     if plain and process:
         raise click.UsageError(
-            "give --plain (before templating) or --process (after it), not both"
+            "give --plain (templates as written) or --process (templates rendered), not both"
         )
     findings = Findings()
     source = (_plain if plain else _rendered)(definition, findings)

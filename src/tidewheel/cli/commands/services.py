@@ -75,16 +75,16 @@ _trusting = option(
 @option("--tie-jobs", "Jobs are ended when this worker ends, even if it is killed.")
 @option(
     "--yield/--drain yields",
-    "When stopped: give the tasks back at once, or finish them.",
+    "When the worker is stopped: give its tasks back at once, or finish them.",
     shown=True,
 )
 @option(
     "--leave leaves",
-    "When stopped: leave jobs running; the next worker on this host adopts them.",
+    "When the worker is stopped: leave jobs running; the next worker on this host adopts them.",
 )
 @option(
     "--grace grace_seconds",
-    "When stopped: kill what is left after this time. [default: 30s]",
+    "When the worker is stopped: kill jobs that still run after this time. [default: 30s]",
     type=DURATION,
 )
 @option(
@@ -274,12 +274,12 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 )
 @option(
     "--grace grace_seconds",
-    "When stopped with drain or yield: kill what is left after this time. [default: 30s]",
+    "When stopped with drain or yield: kill jobs that run longer than this. [default: 30s]",
     type=DURATION,
 )
-@option("--no-worker", "Execute nothing here.")
-@option("--no-scheduler", "Drive no runs here.")
-@option("--no-monitor", "Do not watch leases and retention here.")
+@option("--no-worker", "Start no worker: execute no tasks here.")
+@option("--no-scheduler", "Start no scheduler: drive no runs here.")
+@option("--no-monitor", "Start no monitor: take back no leases and delete no old records here.")
 @_trusting
 @_waiting
 def up_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options

@@ -219,7 +219,7 @@ COUNT_MAX = 1000
 
 @session_command("cancel")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@filter_options("All")
+@filter_options("All tasks")
 def cancel_command(session: Session, ids: tuple[str, ...], **which: Unpack[Filters]) -> int:
     """Cancel tasks, and all tasks that cannot run without them.
 
@@ -264,7 +264,7 @@ PER_CALL_MAX = 10_000
     "resubmit --queue imaging --with-children",
 )
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@filter_options("All")
+@filter_options("All tasks")
 @option(
     "--with-children",
     "Also resubmit tasks that were cancelled because they need one of these tasks.",

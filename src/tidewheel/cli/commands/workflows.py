@@ -202,7 +202,7 @@ OBJECT_OPTIONS = {"facts": "post", "after": "list", "limit": "list"}
 @option("--dry-run", "Check the file, and store nothing.")
 @option(
     "--reason TEXT",
-    "With abort: the reason; shown to all users who can see the instance.",
+    "With abort: the reason; all users who can see the scheduling block instance can read it.",
     default="",
 )
 @option("--limit", "How many to list at most.", type=LIMIT, default=100)
@@ -295,7 +295,7 @@ def _submit(session: Session, what: str, *, dry_run: bool) -> Document:
 @option("--history", "Show what happened to the block and its stages, oldest first.")
 @option(
     "--reason TEXT",
-    "With abort: the reason; shown to all users who can see the instance.",
+    "With abort: the reason; all users who can see the block can read it.",
     default="",
 )
 @option("--limit", "How many to list at most.", type=LIMIT, default=100)
