@@ -372,8 +372,8 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
             short.setdefault(options, []).append(stage.id)
     for options, names in short.items():
         note(
-            "these stages need more than this process offers, and wait for another worker unless "
-            f"you add {options}: {_some(names)}"
+            "these stages need more than this process offers, and wait for another worker "
+            f"unless you add {options}: {_some(names)}"
         )
 
 
