@@ -157,7 +157,7 @@ ROWS = (
     Tasks that need a removed task are lost, unless --forget leaves them waiting.
     """,
         {
-            "--flow -f FLOW": "Only in these flows: 2, or 1,3.",
+            "--flow -f FLOW": "Remove the tasks only from these flows: 2, or 1,3.",
             "--forget": "Tasks that need a removed task keep waiting and are not lost.",
             "--kill": "Remove active tasks, too, and kill their jobs.",
         },

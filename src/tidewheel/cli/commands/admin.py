@@ -308,7 +308,7 @@ def _test(session: Session, rule: str | None) -> int:
     "--unmarked",
     "With --delete: also remove folders that may belong to another store.",
 )
-@option("--yes is_sure", "With --delete: do not ask.")
+@option("--yes is_sure", "With --delete: remove the folders without asking.")
 @option(
     "--audit-head NUMBER:SHA256",
     "Check that this audit entry is still there, so that you notice if the end of the audit "
@@ -381,7 +381,7 @@ AUDIT_PAGE = 1_000
 )
 @option(
     "--limit N",
-    "How many entries to list at most.",
+    "The maximum number of entries to list.",
     type=click.IntRange(1, AUDIT_PAGE),
     shown=AUDIT_SHOWN,
 )

@@ -239,10 +239,10 @@ def _say_points(loaded: LoadedWorkflow, points: tuple[str, str], *, as_json: boo
     "config my-workflow --task model",
     "config my-workflow -i '[runtime][model]script' -i '[scheduling]'",
 )
-@option("-t --task TEXT", "Only this task or family.")
+@option("-t --task TEXT", "Print only this task or family.")
 @option(
     "-i --item items [SECTION]...ITEM...",
-    "Only this section or the value of this item; repeatable.",
+    "Print only this section, or the value of this item; repeatable.",
 )
 def config_command(definition: Definition, *, task: str | None, items: tuple[str, ...]) -> int:
     """Print the settings of a workflow; those of a task include what it inherits.

@@ -233,7 +233,9 @@ async def _answer_browser(
 @click.argument("action", type=click.Choice(["list", "end"]))
 @click.argument("number", type=int, required=False)
 @option("--all everything", "With end: every session that `session list` shows.")
-@option("--person NAME", "Only sessions of this person, or of the token of this name.")
+@option(
+    "--person NAME", "List or end only sessions of this person, or of the token of this name."
+)
 def session_command(
     session: Session, action: str, number: int | None, *, everything: bool, person: str | None
 ) -> int:

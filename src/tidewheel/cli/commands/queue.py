@@ -293,9 +293,13 @@ def task_command(
     "events --queue default --json",
     "events --since ID      # an id that --json has shown",
 )
-@option("--run RUN", "Only events of this run and its tasks.")
-@option("--queue TEXT", "Only events of this queue.")
-@option("--kind", "Only events of tasks, or of runs.", type=click.Choice(["task", "run"]))
+@option("--run RUN", "Print only events of this run and its tasks.")
+@option("--queue TEXT", "Print only events of this queue.")
+@option(
+    "--kind",
+    "Print only events of tasks, or only events of runs.",
+    type=click.Choice(["task", "run"]),
+)
 @option("--since ID", "Begin after this event instead of now.")
 @option("--count", "Stop after this many events.", type=click.IntRange(1))
 def events_command(session: Session, count: int | None, **which: str | None) -> int:

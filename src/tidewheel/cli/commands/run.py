@@ -46,7 +46,7 @@ From another terminal: tidewheel show, why, trigger, stop …
     "Hold every task beyond this point.",
     default="",
 )
-@option("--pause paused", "Start paused.")
+@option("--pause paused", "Start the run paused.")
 @option(
     "--mode -m",
     "live runs the jobs; simulation only waits for their run length; dummy runs empty jobs; "

@@ -60,7 +60,9 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
     "tasks --jobs                           also jobs of runs",
 )
 @filter_options("Only tasks")
-@option("--limit", "How many to list at most.", type=click.IntRange(1, 10_000), shown=100)
+@option(
+    "--limit", "The maximum number of tasks to list.", type=click.IntRange(1, 10_000), shown=100
+)
 @option(
     "--before",
     "List only tasks older than this `seq`; for the next page, give the `seq` of the last task "
@@ -367,7 +369,7 @@ STANDARD_OUTPUT = "-"
 @session_command("export")
 @click.argument("file", metavar="FILE|-")
 @filter_options("Only tasks")
-@option("--append", "Add to an existing file.")
+@option("--append", "Add the tasks to the end of an existing file.")
 def export_command(
     session: Session, file: str, *, append: bool, **which: Unpack[Filters]
 ) -> int:

@@ -205,7 +205,7 @@ OBJECT_OPTIONS = {"facts": "post", "after": "list", "limit": "list"}
     "With abort: the reason; all users who can see the scheduling block instance can read it.",
     default="",
 )
-@option("--limit", "How many to list at most.", type=LIMIT, default=100)
+@option("--limit", "The maximum number of instances to list.", type=LIMIT, default=100)
 def sbi_command(  # noqa: PLR0913 - each an option
     session: Session,
     action: str,
@@ -298,7 +298,7 @@ def _submit(session: Session, what: str, *, dry_run: bool) -> Document:
     "With abort: the reason; all users who can see the block can read it.",
     default="",
 )
-@option("--limit", "How many to list at most.", type=LIMIT, default=100)
+@option("--limit", "The maximum number of blocks to list.", type=LIMIT, default=100)
 def blocks_command(  # noqa: PLR0913 - each an option
     session: Session,
     action: str,
@@ -348,7 +348,7 @@ def blocks_command(  # noqa: PLR0913 - each an option
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @option("--fact facts KEY=VALUE...", "A fact about the objects, such as size=2TB; repeatable.")
 @option("--after NAME", "List only objects whose names come after this one.", default="")
-@option("--limit", "How many to list at most.", type=LIMIT, default=1_000)
+@option("--limit", "The maximum number of objects to list.", type=LIMIT, default=1_000)
 def objects_command(
     session: Session, action: str, names: Words, *, facts: Words, after: str, limit: int
 ) -> int:
