@@ -232,7 +232,7 @@ class ServerSettings:
     hosts: tuple[str, ...] = ()  # host names by which clients reach it, besides its own address
     certificate: Path | None = None  # the certificate for TLS; needs `key`
     key: Path | None = None  # the private key of the certificate; needs `certificate`
-    attempt_key_file: Path | None = None  # of the key for jobs' tokens; None: in `home`
+    attempt_key_file: Path | None = None  # the key for jobs' tokens; None: `home`/attempt-key
     proxies: tuple[str, ...] = ()  # addresses of proxies whose X-Forwarded headers are trusted
     body_bytes_max: int = 8 * 1024 * 1024  # the size of a request's body
     header_bytes_max: int = 32 * 1024  # the total size of a request's headers

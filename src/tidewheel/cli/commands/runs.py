@@ -345,8 +345,8 @@ def tree_command(
 )
 @option(
     "--search text TEXT",
-    "Print only lines with this text, with their numbers. Without an ID, the logs of the run and "
-    "of all its jobs are searched.",
+    "Print only lines with this text, with their numbers. Without an ID, the logs of the run "
+    "and of all its jobs are searched.",
 )
 @option(
     "--task GLOB", "With --search: only in the logs of these tasks, such as 'model*' or '3/*'."

@@ -274,7 +274,7 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 )
 @option(
     "--grace grace_seconds",
-    "When stopped with drain or yield: kill jobs that run longer than this. [default: 30s]",
+    "When stopped with drain or yield: kill jobs still running after this. [default: 30s]",
     type=DURATION,
 )
 @option("--no-worker", "Start no worker: execute no tasks here.")

@@ -354,8 +354,8 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
     for runner, names in stages_without(stages, settings.runners).items():
         option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
         note(
-            "this process runs no containers; these stages wait for another worker "
-            f"unless you add --runner {option}: {_some(names)}"
+            "this process runs no containers; these stages need them, and wait for another "
+            f"worker unless you add --runner {option}: {_some(names)}"
         )
     allowed = read_allowances(settings.allow_compose).get(EVERYWHERE, frozenset())
     for denied, names in stages_denied(stages, allowed).items():
