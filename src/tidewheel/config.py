@@ -99,12 +99,12 @@ class StoreSettings:
     """The address of a store, and how long to wait for the database."""
 
     url: str  # the address of a database or of a server
-    credentials: Credentials = field(default_factory=Credentials)  # what to show to a server
+    credentials: Credentials = field(default_factory=Credentials)  # token and CA for a server
     submit: SubmitLimits = field(default_factory=SubmitLimits)  # see SubmitLimits
     busy_seconds_max: float = 10.0  # how long to wait for a database lock or a connection
     statement_seconds_max: float = 30.0  # how long PostgreSQL may take for one SQL statement
     batch_operations_max: int = 256  # how many operations SQLite writes in one commit
-    connections_max: int = 4  # PostgreSQL connections; heartbeats and blocking clients add one
+    connections_max: int = 4  # PostgreSQL connections; heartbeats and blocking calls add one
     poll_seconds: float = 0.05  # how soon changes by other processes are noticed on SQLite
 
     def __post_init__(self) -> None:
@@ -138,11 +138,11 @@ class MonitorSettings:
 
     interval_seconds: float = 1.0  # seconds between two checks of the leases
     lapsed_per_pass_max: int = 500  # how many leases are taken back in one transaction
-    # How long ended tasks and runs are kept; None: for ever.
+    # How long completed runs, and ended tasks of no run, are kept; None: for ever.
     retention_seconds: float | None = RETENTION_SECONDS_DEFAULT
     # How long stopped or silent workers are listed, 3600 or more; None: for ever.
     workers_retention_seconds: float | None = WORKERS_RETENTION_SECONDS_DEFAULT
-    retention_interval_seconds: float = 60.0  # seconds between two searches for old tasks
+    retention_interval_seconds: float = 60.0  # seconds between two searches for old records
     deleted_per_batch_max: int = 1_000  # how many tasks or workers are deleted in one batch
     export_directory: Path | None = None  # where tasks are written before they are deleted
 
@@ -165,7 +165,7 @@ class SchedulerSettings:
 
     lease_seconds: float = RUN_LEASE_SECONDS_DEFAULT  # silence after which it loses its runs
     interval_seconds: float = 1.0  # seconds between two searches for runs without a scheduler
-    runs_max: int = 1_000  # how many runs one process drives at once, without nested runs
+    runs_max: int = 1_000  # how many runs one process drives at once, nested ones not counted
     smtp: str = SMTP_DEFAULT  # the mail server for mail about events, HOST or HOST:PORT
     # Whether event handlers and xtrigger functions run in the scheduler's process if the
     # definition came from its owner's folder on this machine; all others are tasks for workers.
@@ -232,24 +232,24 @@ class ServerSettings:
     hosts: tuple[str, ...] = ()  # host names by which clients reach it, besides its own address
     certificate: Path | None = None  # the certificate for TLS; needs `key`
     key: Path | None = None  # the private key of the certificate; needs `certificate`
-    attempt_key_file: Path | None = None  # signs jobs' tokens; None: `attempt-key` in `home`
+    attempt_key_file: Path | None = None  # the key for jobs' tokens; None: `home`/attempt-key
     proxies: tuple[str, ...] = ()  # addresses of proxies whose X-Forwarded headers are trusted
     body_bytes_max: int = 8 * 1024 * 1024  # the size of a request's body
-    header_bytes_max: int = 32 * 1024  # the size of a request's headers together
+    header_bytes_max: int = 32 * 1024  # the total size of a request's headers
     url_bytes_max: int = 8 * 1024  # the length of a request's URL
     header_seconds_max: float = 10.0  # how long the headers of a request may take to arrive
     body_seconds_max: float = 30.0  # how long the body of a request may take to arrive
     request_seconds_max: float = 30.0  # how long the server may take to answer a request
     wait_seconds_max: float = 60.0  # how long a worker's claim may wait for tasks
-    connections_max: int = 2_000  # open connections from all addresses together
-    connections_per_address_max: int = 1_000  # from each address; `proxies` may have more
-    channels_max: int = 500  # workers that may keep a channel open to hear of work and cancels
+    connections_max: int = 2_000  # open connections from all addresses in total
+    connections_per_address_max: int = 1_000  # connections from one address; more for `proxies`
+    channels_max: int = 500  # how many workers may keep a channel open to hear of work
     followers_max: int = 1_000  # clients that may follow events at the same time
-    streams_max: int = 48  # requests under way; then new ones to follow events are refused
-    reads_max: int = 64  # requests under way; then new ones that only read are refused
-    submits_max: int = 128  # requests under way; then submissions and most changes are refused
-    claims_max: int = 192  # requests under way; then no worker can register or take tasks
-    cancels_max: int = 256  # requests under way; then requests of operators are refused, too
+    streams_max: int = 48  # at this many requests, new ones to follow events are refused
+    reads_max: int = 64  # at this many requests, new ones that only read are refused
+    submits_max: int = 128  # at this many requests, submissions and most changes are refused
+    claims_max: int = 192  # at this many requests, no worker can register or take tasks
+    cancels_max: int = 256  # at this many requests, those of operators are refused, too
     strangers_max: int = 32  # requests under way that need no token; counted separately
     slow_max: int = 128  # slow requests (views, definitions) under way; counted separately
     # CPU time to read one definition that is too large for the server's own process.
@@ -257,7 +257,7 @@ class ServerSettings:
     definition_memory_bytes_max: int = 2 * 1024**3  # address space to read such a definition
     submit_rate: float | None = None  # tasks per second for each queue; None: no limit
     quotas: tuple[str, ...] = ()  # NAME=N or NAME=off for each quota that is not the default
-    failures_max: int = 10  # wrong tokens from one address in a minute; then it has to wait
+    failures_max: int = 10  # wrong tokens from one address in a minute; then the address waits
     stop_seconds_max: float = 10.0  # how long a stopping server waits for open requests
     manual: Path | None = None  # folder of the built documentation; None: the installed one
     home: Path | None = None  # the state directory; None: that of the user who runs the server
@@ -315,7 +315,7 @@ class JobLimits:
     cpu_seconds: float | None = None  # CPU time
     memory_bytes: int | None = None  # address space
     open_files: int | None = None  # files that are open at the same time
-    processes: int | None = None  # of the worker's user in all jobs together; no limit for root
+    processes: int | None = None  # processes of the worker's user in total; root has no limit
     file_bytes: int | None = None  # size of each file that the process writes, logs included
 
     def __post_init__(self) -> None:
@@ -338,7 +338,7 @@ class WorkerSettings:
     poll_seconds: float = 5.0  # how often it looks for tasks if no wake-up arrives
     # Seconds between two searches for dead workers on this host whose jobs it can adopt.
     adopt_interval_seconds: float = ADOPT_INTERVAL_SECONDS_DEFAULT
-    # When stopped: YIELD ends the jobs and gives their tasks to other workers, DRAIN finishes
+    # At a stop, YIELD ends the jobs and gives their tasks to other workers, DRAIN finishes
     # the jobs, LEAVE lets them run, and the next worker on this host adopts them.
     on_stop: OnStop = OnStop.YIELD
     grace_seconds: float = 30.0  # how long jobs may take to end when it stops (yield, drain)

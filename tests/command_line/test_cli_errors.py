@@ -105,7 +105,7 @@ def test_whoever_looks_before_there_is_anything_makes_nothing(tidewheel):
     runs, tasks, workers, workflows, objects, show, verify = found
     assert "there are no runs yet; start one: tidewheel run DIR" in runs.err
     assert [one.status for one in (runs, tasks, workers, workflows, objects)] == [0] * 5
-    assert show.status == 2 and "List the runs that are there" in show.err
+    assert show.status == 2 and "List all runs" in show.err
     assert verify.status == 2 and "there is no store" in verify.err
     assert not tidewheel.state.exists()
 

@@ -129,8 +129,7 @@ def test_an_unknown_task_is_refused_in_two_lines(tidewheel, command):
     refused = tidewheel(*command)
     assert refused.status == 2
     assert refused.err == (
-        "tidewheel: there is no task 'nope' in this store\n"
-        "  List the tasks that are there: tidewheel tasks\n"
+        "tidewheel: there is no task 'nope' in this store\n  List all tasks: tidewheel tasks\n"
     )
     error = json.loads(tidewheel("--json", *command).err)["error"]
     assert error["code"] == "not_found"
@@ -198,7 +197,7 @@ def test_escape_sequences_do_not_pass_a_terminal_either(tidewheel):
 
 
 def test_who_pauses_a_new_queue_of_nearly_the_name_of_another_is_told_of_it(tidewheel):
-    said = "lately; this applies to tasks to come; did you mean images?"
+    said = "lately; the settings apply to future tasks; did you mean images?"
     assert said not in tidewheel("queues", "images", "--pause").err
     assert said in tidewheel("queues", "imgaes", "--pause").err
     assert said not in tidewheel("queues", "imgaes", "--resume").err
@@ -476,8 +475,8 @@ def test_tasks_that_failed_are_submitted_again_by_a_filter(tidewheel):
     assert "bad would be submitted again as bad~2-" in tried.out
     assert "1 task would be submitted again" in tried.err
     assert (
-        "1 task was cancelled because it needs one of these; add --with-children to submit it, "
-        "too, with what needs it in turn" in tried.err
+        "1 task was cancelled because it needs one of these; add --with-children to submit it "
+        "and all tasks that need it, too" in tried.err
     )
     alone = tidewheel("resubmit", "child")
     assert alone.status == 2

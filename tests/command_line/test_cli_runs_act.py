@@ -126,7 +126,7 @@ def test_answers_say_what_becomes_of_each_task(tidewheel):
         (["trigger", "1/prep"], "1/prep runs now alone (flow none)\n"),
         (
             ["set", "3/post", "--out", "failed"],
-            "3/post was set, and still runs when its needs are met\n",
+            "3/post was set, but still runs when its prerequisites are satisfied\n",
         ),
         (["trigger", "2/prep"], "2/prep runs now in flow 1\n"),
         (["trigger", "2/prep"], "2/prep is unchanged: it is active already\n"),

@@ -110,14 +110,14 @@ def test_each_reload_of_a_run_is_a_version_that_can_be_compared(tidewheel):
         assert tidewheel("reload", "flow").status == 0
         said = tidewheel("show", "flow", "--diff").out
         assert "--- 1/flow.cylc" in said and "+++ 2/flow.cylc" in said
-        assert "-        script = true" in said and "after templates" not in said
+        assert "-        script = true" in said and "templates rendered" not in said
 
         tidewheel("reload", "flow", "-s", 'NEXT="third"')
         newest = tidewheel("show", "flow", "--versions", "--json").json["versions"]
         assert [one["version"] for one in newest] == [3, 2, 1]
         assert newest[0]["who"] and newest[2] == first
         said = tidewheel("show", "flow", "--diff", "2", "3").out
-        assert "+++ 3/(definition after templates)" in said and "flow.cylc" not in said
+        assert "+++ 3/(definition, templates rendered)" in said and "flow.cylc" not in said
         assert "+        R1 = first => third" in said
         assert "VERSION" in tidewheel("show", "flow", "--versions").out
         unknown = tidewheel("show", "flow", "--diff", "1", "7")

@@ -20,8 +20,7 @@ def test_an_unknown_run_is_refused_naming_the_list(tidewheel):
     for answer in answers(tidewheel, [[verb, "nope", "1/prep"] for verb in [*LOOKS, *ACTS]]):
         assert answer.status == 2
         assert answer.err == (
-            "tidewheel: there is no run 'nope' in this store\n"
-            "  List the runs that are there: tidewheel runs\n"
+            "tidewheel: there is no run 'nope' in this store\n  List all runs: tidewheel runs\n"
         )
 
 
@@ -182,7 +181,7 @@ WORDS_AND_REFUSALS = [
     (["pause", "forecast", "1/prep"], "concerns the whole run"),
     (["message", "forecast", "1/prep", "x", "--progress", "0.5"], "only inside a job"),
     (["message", "hello"], "does not run inside a job"),
-    (["tree", "1/prep", "--window", "1"], "around the whole pool"),
+    (["tree", "1/prep", "--window", "1"], "applies to the whole pool"),
     (["log", "1/prep", "1/post"], "one task at a time"),
     (["reload", "forecast", "nowhere"], "tidewheel reload forecast/run1 DIR"),
     (["trigger", "1/prep", "--until", "2", "--dry-run"], "--reflow"),

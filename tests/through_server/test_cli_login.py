@@ -73,7 +73,8 @@ def test_logout_fails_if_the_server_did_not_end_the_session(here, there, provide
         assert here("login", url).status == 0
     said = here("logout", url)
     assert said.status == 3
-    assert f"the token is removed here, but {url} did not end the session" in said.err
+    told = f"the token is removed from this machine, but {url} did not end the session"
+    assert told in said.err
     assert "not signed in" not in said.err and kept_logins(here) == []
 
 

@@ -253,7 +253,7 @@ def test_what_is_marked_and_hidden_by_the_filter_is_left_alone_and_counted():
     question = press(marked, "/", *":failed", "enter", "x")[1].question
     assert (question.ids, question.filter, question.hidden) == (("1/b",), ":failed", 1)
     assert list(which_lines(question)) == [
-        "the filter :failed shows 1 of 1 task: the command is only for what is shown",
+        "the filter :failed shows 1 of 1 task: the command applies only to these",
         "not included: 1 marked task, hidden by the filter",
     ]
     state, wish = press(marked, "/", *"c", "enter", "x")

@@ -410,7 +410,7 @@ def definition_command(
 
 _STORE = option(
     "--store --server store URL",
-    "Where NAME is registered (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
+    "The store or server with NAME (or set TIDEWHEEL_STORE or TIDEWHEEL_SERVER).",
 )
 _TEMPLATE_OPTIONS = (
     option(

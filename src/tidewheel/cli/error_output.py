@@ -19,9 +19,9 @@ from tidewheel.errors import (
 )
 
 LOOK_FOR = {
-    "task": "List the tasks that are there: tidewheel tasks",
-    "run": "List the runs that are there: tidewheel runs",
-    "worker": "List the workers that are there: tidewheel workers --all",
+    "task": "List all tasks: tidewheel tasks",
+    "run": "List all runs: tidewheel runs",
+    "worker": "List all workers: tidewheel workers --all",
 }
 
 

@@ -24,7 +24,7 @@ class ExitCode(IntEnum):
 
 MEANINGS = {
     ExitCode.DONE: "The command did what you asked for, or stored your request for later. "
-    "A service was asked to stop, and has stopped.",
+    "Services end with this code after they were asked to stop.",
     ExitCode.FAILED: "The run or the task failed, a check found something, or only a part of "
     "what you asked for could be done.",
     ExitCode.REFUSED: "The request or the definition is wrong; nothing was done. If "

@@ -36,7 +36,7 @@ SECTIONS = {
         "graph": "Draw a workflow's graph, or print it for programs.",
         "list": "List the tasks and families of a workflow.",
         "config": "Print a workflow's settings after inheritance.",
-        "view": "Print a definition after includes and templates.",
+        "view": "Print a definition with includes and templates resolved.",
         "rehearse": "Play a workflow on a virtual clock, without running jobs.",
         "convert": "Convert SIP files of version 1 to 2.0.",
         "register": "Register definitions under a name and a version.",
@@ -65,23 +65,23 @@ SECTIONS = {
         "queues": "List queues; pause, resume or configure one.",
         "workers": "List workers, their state and what they offer.",
         "worker": "Execute tasks until stopped.",
-        "monitor": "Watch leases and retention until stopped.",
+        "monitor": "Take back lapsed leases, and delete old tasks and runs.",
         "scheduler": "Drive runs that have no scheduler, until stopped.",
     },
     "Server": {
-        "up": "Server, scheduler, monitor and worker in one, with a web page.",
+        "up": "Run server, scheduler, monitor and worker in one process.",
         "server": "Answer requests over HTTP until stopped.",
         "token": "Make, list and revoke the tokens that a server accepts.",
         "login": "Sign in at a server with your organisation's account.",
         "logout": "Sign out, and remove the token that login stored.",
         "session": "List who is signed in; end sessions.",
-        "notify": "List, check or test the rules about who is notified of what.",
+        "notify": "List, check or test the rules for notifications.",
     },
     "Store": {
         "verify": "Check the store for inconsistencies.",
         "audit": "List, export or check who changed what and who was refused.",
         "export": "Write tasks to a file as JSON lines.",
-        "migrate": "Upgrade the store to this version's schema.",
+        "migrate": "Upgrade the store to the schema of this version.",
         "completion": "Print the completion script for a shell.",
     },
 }
@@ -213,7 +213,7 @@ class LazyGroup(click.Group):
     "--server",
     "store",
     metavar="URL",
-    help="The store or the server (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
+    help="The store or the server (or set TIDEWHEEL_STORE or TIDEWHEEL_SERVER).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_context

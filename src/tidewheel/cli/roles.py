@@ -297,7 +297,7 @@ def run_monitor(session: Session, options: dict[str, Any]) -> int:
         given["export_directory"] = Path(given["export_directory"]).absolute()
     monitor = roles.make(Monitor, settings=replace(monitor_settings(), **given))
     if not session.as_json:
-        note("watching leases and retention; Ctrl-C stops")
+        note("taking back lapsed leases and deleting old records; Ctrl-C stops")
     asyncio.run(attend(monitor))
     return 0
 

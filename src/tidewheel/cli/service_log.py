@@ -58,7 +58,7 @@ SENTENCES = {
     "notification.dropped": "{rule}  {run}: too many notifications are waiting",
     "channel.refused": "{error}",
     "log.refused": "{task}  its log was refused: {error}",
-    "log.left": "{task}  its log stays on this host: the server took no logs for too long",
+    "log.left": "{task}  its log stays on this host: the server accepted no logs for too long",
     "log.unwritten": "{error}",
     "log.written": "the log can be written again",
     "program.error": "{text}",

@@ -243,7 +243,7 @@ def session_command(
                 return stop_writing()
 
         command = click.command(name, epilog=epilog)(update_wrapper(call, function))
-        store_help = "The store or the server (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER)."
+        store_help = "The store or the server (or set TIDEWHEEL_STORE or TIDEWHEEL_SERVER)."
         return options(option("--store --server store URL", store_help), AS_JSON)(command)
 
     return build

@@ -84,7 +84,7 @@ class Verb(NamedTuple):
         return [VerbOption(names, text) for names, text in self.said.items()]
 
 
-_FLOW = {"--flow -f FLOW": "In these flows: 2, or 1,3, or new, all, none."}
+_FLOW = {"--flow -f FLOW": "Use these flows: 2, or 1,3, or `new`, `all`, `none`."}
 _AT_POINT = {"--all-at-point": "Let a glob or family select tasks outside the pool, too."}
 
 ROWS = (
@@ -157,7 +157,7 @@ ROWS = (
     Tasks that need a removed task are lost, unless --forget leaves them waiting.
     """,
         {
-            "--flow -f FLOW": "Only in these flows: 2, or 1,3.",
+            "--flow -f FLOW": "Remove the tasks only from these flows: 2, or 1,3.",
             "--forget": "Tasks that need a removed task keep waiting and are not lost.",
             "--kill": "Remove active tasks, too, and kill their jobs.",
         },
@@ -247,7 +247,7 @@ ROWS = (
         """Stop a run. To resume it: tidewheel run RUN.
 
     Active tasks finish first, unless --now leaves their jobs running or --kill ends them. With
-    a point, a task or a time the run stops there; with --flow only this flow stops.
+    --at, --after or --at-time the run stops later; with --flow only this flow stops.
     """,
         {
             "--now mode_is_now": "Leave jobs running; the next start finds them.",

@@ -72,8 +72,11 @@ if TYPE_CHECKING:
     "The token is valid for queues, workflows, runs and objects named NAME or NAME/…; `*` "
     "stands for any text. Repeatable.",
 )
-@option("--queue GLOB...", "Valid only for these queues; `run:NAME` is the queue of a run.")
-@option("--workflow GLOB...", "Valid only for these workflows and their runs.")
+@option(
+    "--queue GLOB...",
+    "The token is valid only for these queues; `run:NAME` is the queue of run NAME.",
+)
+@option("--workflow GLOB...", "The token is valid only for these workflows and their runs.")
 @option("--lasts", "How long the token is valid. [default: until revoked]", type=DURATION)
 def token_command(session: Session, action: str, name: str | None, **options: Any) -> int:  # noqa: ANN401
     """Create a token called NAME, list tokens, or revoke one by its number.
@@ -292,7 +295,7 @@ def _test(session: Session, rule: str | None) -> int:
     "verify",
     "verify",
     "verify --files                   also list folders without a run or task in the store",
-    "verify --files --delete --yes    and remove these folders",
+    "verify --files --delete --yes    remove these folders",
     "verify --audit-head 1042:6f1d…   also check that this audit entry is still there",
 )
 @option(
@@ -300,12 +303,12 @@ def _test(session: Session, rule: str | None) -> int:
     "List folders in this host's state directory whose run or task is not in the store, with "
     "their sizes.",
 )
-@option("--delete deletes", "With --files: remove these folders.")
+@option("--delete deletes", "With --files: remove the folders that it lists.")
 @option(
     "--unmarked",
     "With --delete: also remove folders that may belong to another store.",
 )
-@option("--yes is_sure", "With --delete: do not ask.")
+@option("--yes is_sure", "With --delete: remove the folders without asking.")
 @option(
     "--audit-head NUMBER:SHA256",
     "Check that this audit entry is still there, so that you notice if the end of the audit "
@@ -378,7 +381,7 @@ AUDIT_PAGE = 1_000
 )
 @option(
     "--limit N",
-    "How many entries to list at most.",
+    "The maximum number of entries to list.",
     type=click.IntRange(1, AUDIT_PAGE),
     shown=AUDIT_SHOWN,
 )
@@ -479,8 +482,8 @@ def _check_files(session: Session, how: dict[str, bool]) -> dict[str, object]:
 
     if is_remote(session.store):
         raise click.UsageError(
-            "--files compares the files of this host with a store; name the server's own "
-            "store: --store URL"
+            "--files compares the files of this host with a database; name the database that "
+            "the server uses: --store URL"
         )
     home = home_directory()
 
@@ -498,7 +501,7 @@ def _check_files(session: Session, how: dict[str, bool]) -> dict[str, object]:
     if is_agreed and not how["is_sure"]:
         if not sys.stdin.isatty():
             raise click.UsageError(
-                "there is no terminal to confirm on; to remove them, add --yes"
+                "there is no terminal to confirm on; to remove the folders, add --yes"
             )
         is_agreed = click.confirm(
             f"Remove {plural(len(going), 'folder')} permanently?", err=True
@@ -539,7 +542,7 @@ def _show_orphans(found: list[Orphan], home: str) -> None:
 
 @session_command("migrate")
 def migrate_command(session: Session) -> int:
-    """Upgrade the store to this version's schema.
+    """Upgrade the store to the schema of this version of tidewheel.
 
     Before you do this, stop every process that uses the store. A SQLite store is copied first;
     the copy stays beside it.

@@ -239,10 +239,10 @@ def _say_points(loaded: LoadedWorkflow, points: tuple[str, str], *, as_json: boo
     "config my-workflow --task model",
     "config my-workflow -i '[runtime][model]script' -i '[scheduling]'",
 )
-@option("-t --task TEXT", "Only this task or family.")
+@option("-t --task TEXT", "Print only this task or family.")
 @option(
     "-i --item items [SECTION]...ITEM...",
-    "Only this section or the value of this item; repeatable.",
+    "Print only this section, or the value of this item; repeatable.",
 )
 def config_command(definition: Definition, *, task: str | None, items: tuple[str, ...]) -> int:
     """Print the settings of a workflow; those of a task include what it inherits.
@@ -311,14 +311,14 @@ def _find(tree: Tree, item: str) -> str | Tree:
 
 @definition_command("view")
 @option("-i --plain --inline plain", "Print the text before its templates are rendered.")
-@option("-m --mark", "Begin each line with the file and line it comes from.")
+@option("-m --mark", "Begin each line with its file and its line number.")
 @option("-p -j --process --jinja2 process", "", hidden=True)
 def view_command(definition: Definition, *, plain: bool, mark: bool, process: bool) -> int:
     """Print a definition with its included files in place and its templates rendered."""
     definition.refuse_python("view")
     if plain and process:
         raise click.UsageError(
-            "give --plain (before templating) or --process (after it), not both"
+            "give --plain (templates as written) or --process (templates rendered), not both"
         )
     findings = Findings()
     source = (_plain if plain else _rendered)(definition, findings)
@@ -488,13 +488,13 @@ def _refuse_too_large(boxes: int, lines: int, both_max: int = 0) -> None:
     if both_max and boxes + lines > both_max:
         raise BadWindow(
             f"there are {boxes} tasks and {lines} edges from START to STOP; at most {both_max} "
-            "together can be drawn, whatever is collapsed: give a STOP nearer to START"
+            "in total can be drawn, even with --group-all: give a STOP nearer to START"
         )
     if not both_max and (boxes > BOXES_MAX or lines > LINES_MAX):
         raise BadWindow(
-            f"the picture would have {boxes} boxes and {lines} lines; at most {BOXES_MAX} and "
-            f"{LINES_MAX} are drawn: give a STOP nearer to START, or collapse families with "
-            "--group-all"
+            f"the picture would have {boxes} boxes and {lines} lines; at most "
+            f"{BOXES_MAX} and {LINES_MAX} are possible: give a STOP nearer to START, or "
+            "collapse families with --group-all"
         )
 
 

@@ -42,7 +42,7 @@ CALLBACK = "/callback"
 @command_of_session(
     "login",
     "login https://tidewheel.example.org",
-    "tasks --server https://tidewheel.example.org     as you",
+    "tasks --server https://tidewheel.example.org     uses this sign-in",
 )
 @click.argument("server", required=False)
 def login_command(session: Session, server: str | None) -> int:
@@ -79,14 +79,15 @@ def logout_command(session: Session, server: str | None) -> int:
     url, path = _login_place(session, server)
     known = credentials(url)
     split = split_token(known.token or "") if known.origin == str(path) else None
-    words, ended, status = "you were not signed in here", False, ExitCode.DONE
+    words, ended, status = "this machine has no session at this server", False, ExitCode.DONE
     try:
         if split is not None:
             at_server = session._replace(store=url)
             at_server.ask(lambda client: client.store.end_session(split[0]))
             words, ended = "signed out", True
     except TidewheelError as error:
-        words = f"the token is removed here, but {url} did not end the session: {error}"
+        words = f"the token is removed from this machine, but {url} did not end the "
+        words += f"session: {error}"
         status = ExitCode.REFUSED if isinstance(error, Refused) else ExitCode.UNAVAILABLE
     path.unlink(missing_ok=True)
     session.answer({"server": url, "ended": ended}, lambda _: note(safe(words)))
@@ -232,11 +233,13 @@ async def _answer_browser(
 @click.argument("action", type=click.Choice(["list", "end"]))
 @click.argument("number", type=int, required=False)
 @option("--all everything", "With end: every session that `session list` shows.")
-@option("--person NAME", "Only sessions of this person, or of the token of this name.")
+@option(
+    "--person NAME", "List or end only sessions of this person, or of the token of this name."
+)
 def session_command(
     session: Session, action: str, number: int | None, *, everything: bool, person: str | None
 ) -> int:
-    """List the sessions that are open, in browsers and of `tidewheel login`, or end some.
+    """List open sessions, of browsers and of `tidewheel login`, or end some of them.
 
     At a server you see your own sessions; an admin sees all sessions. Within a second after
     you end a session, the server refuses its requests.

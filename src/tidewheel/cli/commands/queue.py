@@ -51,17 +51,17 @@ if TYPE_CHECKING:
 @option(
     "--limit ...",
     "How many tasks may run at once: 4 of the queue, KEY=4 of a limit key, '*=4' of each "
-    "key; repeatable.",
+    "key without its own limit; repeatable.",
     type=LIMIT,
 )
 @option(
     "--rate ...",
-    "How many tasks may start in a period: 10/1s of the queue, KEY=10/1m of a limit key; "
-    "repeatable.",
+    "How many tasks may start in a period: 10/1s of the queue, KEY=10/1m of a limit key, "
+    "'*=10/1m' of each key without its own limit; repeatable.",
     type=RATE,
 )
 @option("--no-limits", "Remove all limits of the queue before setting new ones.", default=None)
-@option("--all show_all", "Also list queues of runs that have no open tasks.")
+@option("--all show_all", "Also list the queues of runs without open tasks.")
 def queues_command(
     session: Session,
     name: str | None,
@@ -71,8 +71,8 @@ def queues_command(
 ) -> int:
     """List queues and count their tasks; with NAME and options, change a queue.
 
-    Idle queues stay listed while they have settings or were used lately. Queues of runs that
-    have no open tasks are hidden: --all shows them.
+    Idle queues stay listed while they have settings or were used lately. The queue
+    of a run is hidden while it has no open tasks: --all shows it.
     """
     from tidewheel.api.wire import document
 
@@ -132,7 +132,10 @@ def _tell_if_unused(name: str, known: Sequence[str]) -> None:
         return
     like = nearest(name, known)
     hint = "" if like is None else f"; did you mean {safe(like)}?"
-    note(f"no task was in the queue {safe(name)} lately; this applies to tasks to come{hint}")
+    note(
+        f"no task was in the queue {safe(name)} lately; "
+        f"the settings apply to future tasks{hint}"
+    )
 
 
 def _merged_limits(
@@ -290,15 +293,19 @@ def task_command(
     "events --queue default --json",
     "events --since ID      # an id that --json has shown",
 )
-@option("--run RUN", "Only events of this run and its tasks.")
-@option("--queue TEXT", "Only events of this queue.")
-@option("--kind", "Only events of tasks, or of runs.", type=click.Choice(["task", "run"]))
+@option("--run RUN", "Print only events of this run and its tasks.")
+@option("--queue TEXT", "Print only events of this queue.")
+@option(
+    "--kind",
+    "Print only events of tasks, or only events of runs.",
+    type=click.Choice(["task", "run"]),
+)
 @option("--since ID", "Begin after this event instead of now.")
 @option("--count", "Stop after this many events.", type=click.IntRange(1))
 def events_command(session: Session, count: int | None, **which: str | None) -> int:
     """Print what happens to tasks and runs, one line each, until Ctrl-C.
 
-    With --json, each line is an object with event, id and data, as the server's stream has it.
+    With --json, each line is an object with `event`, `id` and `data`, as in a server's stream.
     No event is left out or printed twice, even if the server or the database cannot be reached
     for a while. If events were deleted in the meantime, a message says so.
     """

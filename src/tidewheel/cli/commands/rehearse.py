@@ -67,7 +67,7 @@ seconds. NAME may also be a family.
 )
 @option(
     "--store --server store URL",
-    "Where the earlier runs are (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
+    "The store or server with the earlier runs (or set TIDEWHEEL_STORE or TIDEWHEEL_SERVER).",
 )
 @option("--timeline", "Draw when each task runs, as text.")
 @option("--svg", "Write the timeline as an SVG picture to this file.", type=PATH)
@@ -76,8 +76,8 @@ def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - cl
     """Play a workflow on a virtual clock: what would run when, what would wait, what stalls.
 
     Nothing is run or stored. Limits, runahead, retries, clock triggers and expiry work as in a
-    run. Exit 1 if the workflow stalls, if nothing would run or if there are too many tasks to
-    play, 2 if there is an error in the definition.
+    run. Exit 1 if the workflow stalls or waits for a release, if nothing would run or if
+    there are too many tasks to play, 2 if there is an error in the definition.
     """
     svg: Path | None = options["svg"]
     if svg is not None and svg.suffix != ".svg":

@@ -46,7 +46,7 @@ From another terminal: tidewheel show, why, trigger, stop …
     "Hold every task beyond this point.",
     default="",
 )
-@option("--pause paused", "Start paused.")
+@option("--pause paused", "Start the run paused.")
 @option(
     "--mode -m",
     "live runs the jobs; simulation only waits for their run length; dummy runs empty jobs; "
@@ -94,10 +94,10 @@ def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - cl
     Without a server, event handlers and xtrigger functions of a definition from your folder run
     in this process.
 
-    Exit 0 if it completed or reached its stop point, 1 if it stalled, failed or had nothing to
-    run, 2 if the request or the definition was wrong, 3 if the store or the server does not
-    answer, 4 if it was stopped before its end or another scheduler drives it now, 130 after
-    Ctrl-C, 143 after SIGTERM (see the manual, Exit codes).
+    Exit 0 if the run completed or reached its stop point, 1 if it stalled, failed or had
+    nothing to run, 2 if the request or the definition was wrong, 3 if the store or the server
+    does not answer, 4 if it was stopped before its end or another scheduler drives it now, 130
+    after Ctrl-C, 143 after SIGTERM (see the manual, Exit codes).
     """
     from tidewheel.cli.runs.local import run_definition
 

@@ -45,13 +45,15 @@ if TYPE_CHECKING:
     "runs --matching 'fore*:stalled'        also ':stalled', fore",
     "runs --delete forecast/run1            shows what will be deleted, and asks",
 )
-@option("--workflow NAME", "Only runs of this workflow.")
+@option("--workflow NAME", "List only runs of this workflow.")
 @option(
     "--matching FILTER",
-    "Only runs that fit a filter; `tidewheel tasks --help` explains filters.",
+    "List only runs that fit a filter; `tidewheel tasks --help` explains filters.",
 )
 @option("--nested", "Also list nested runs, which are tasks of another run.")
-@option("-n --limit", "How many to list at most.", type=click.IntRange(1, 1000), shown=100)
+@option(
+    "-n --limit", "The maximum number of runs to list.", type=click.IntRange(1, 1000), shown=100
+)
 @option(
     "--delete unwanted RUN...",
     "Delete this run with all its logs and files, unless a scheduler drives it; give its "
@@ -68,8 +70,8 @@ def runs_command(
 ) -> int:
     """List runs, newest first, with their status and whether a scheduler drives them.
 
-    A completed run says how many of its tasks were lost (something they need failed) or skipped
-    (expired, removed by hand, or brought too late by a reload).
+    The status of a completed run says how many of its tasks were lost (something they need
+    failed) or skipped (expired, removed by hand, or brought too late by a reload).
     """
     from tidewheel.cli.pages.run import say_runs
 
@@ -163,7 +165,7 @@ VERSIONS = ("version", "against")
 )
 @option(
     "--versions part",
-    "List all definitions of the run, one for each reload, and the findings in the last one.",
+    "List all definitions that the run has had, and the findings in the last one.",
     flag_value="versions",
 )
 @option(
@@ -306,7 +308,7 @@ def tree_command(
 
     def arguments(target: Target) -> Document:
         if target.rest and window is not None:
-            raise click.UsageError("--window is around the whole pool; leave out the ids")
+            raise click.UsageError("--window applies to the whole pool; leave out the ids")
         return {"ids": list(target.rest), "window": window, "all": everything}
 
     return session.answer(look(session, "tree", words, arguments), say_tree)
@@ -334,26 +336,30 @@ def tree_command(
 )
 @option("--attempt", "The log of this attempt. [default: the latest]", type=click.IntRange(1))
 @option("-f --follow", "Print new lines until the job, or the run, has ended.")
-@option("--path path_only", "Print only where the file is.")
+@option("--path path_only", "Print only the path of the file.")
 @option(
     "--level LEVEL",
-    "Only lines of this level or above, with their continuation lines: debug, info, warning, "
-    "error or critical. Without this option the log of a run leaves out debug lines; the log "
-    "of a job is shown whole.",
+    "Print only lines of this level or above, with their continuation lines: debug, info, "
+    "warning, error or critical. Without this option the log of a run leaves out debug lines; "
+    "the log of a job is shown whole.",
 )
 @option(
     "--search text TEXT",
-    "Only lines with this text, with their numbers. Without an ID, the logs of the run and of "
-    "all its jobs are searched.",
+    "Print only lines with this text, with their numbers. Without an ID, the logs of the run "
+    "and of all its jobs are searched.",
 )
-@option("--task GLOB", "With --search: in the jobs of these tasks, such as 'model*' or '3/*'.")
+@option(
+    "--task GLOB", "With --search: only in the logs of these tasks, such as 'model*' or '3/*'."
+)
 @option("--glob", "In TEXT, * stands for any characters.")
 @option("--case", "Upper and lower case in TEXT must match.")
-@option("-n --limit", "How many lines to find at most.", type=click.IntRange(1), shown=1000)
+@option(
+    "-n --limit", "The maximum number of lines to find.", type=click.IntRange(1), shown=1000
+)
 def log_command(
     session: Session, words: Words, *, follow: bool, path_only: bool, **given: object
 ) -> int:
-    """Print the log of a run, or with an ID what the job of a task wrote.
+    """Print the log of a run or, with an ID, what the job of a task wrote.
 
     Logs are files on the host that ran the job; workers send them to their server. For a task
     of the queue, both out and err are printed unless --file names one; if an exception ended

@@ -75,16 +75,16 @@ _trusting = option(
 @option("--tie-jobs", "Jobs are ended when this worker ends, even if it is killed.")
 @option(
     "--yield/--drain yields",
-    "When stopped: give the tasks back at once, or finish them.",
+    "When the worker is stopped: give its tasks back at once, or finish them.",
     shown=True,
 )
 @option(
     "--leave leaves",
-    "When stopped: leave jobs running; the next worker on this host adopts them.",
+    "When the worker is stopped: leave jobs running; the next worker on this host adopts them.",
 )
 @option(
     "--grace grace_seconds",
-    "When stopped: kill what is left after this time. [default: 30s]",
+    "When the worker is stopped: kill jobs that still run after this time. [default: 30s]",
     type=DURATION,
 )
 @option(
@@ -97,8 +97,8 @@ _trusting = option(
 def worker_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Execute tasks: shell commands, and Python functions that you register.
 
-    SIGTERM or Ctrl-C stops it; a second signal stops it at once. On a SQLite store it also
-    watches leases, as `tidewheel monitor` would.
+    SIGTERM or Ctrl-C stops the worker; a second signal stops it at once. On a SQLite store
+    the worker also watches leases, as `tidewheel monitor` does.
     """
     from tidewheel.cli.roles import run_worker
 
@@ -250,7 +250,7 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 @session_command(
     "up",
     "up                                     on this machine only, port 8450",
-    "up --port 0 --json                     any free port; says which",
+    "up --port 0 --json                     use any free port, and print it",
     "submit -- echo hello                   in another terminal",
 )
 @_listening_options
@@ -274,12 +274,12 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 )
 @option(
     "--grace grace_seconds",
-    "When stopped with drain or yield: kill what is left after this time. [default: 30s]",
+    "When stopped with drain or yield: kill jobs still running after this. [default: 30s]",
     type=DURATION,
 )
-@option("--no-worker", "Execute nothing here.")
-@option("--no-scheduler", "Drive no runs here.")
-@option("--no-monitor", "Do not watch leases and retention here.")
+@option("--no-worker", "Start no worker: execute no tasks here.")
+@option("--no-scheduler", "Start no scheduler: drive no runs here.")
+@option("--no-monitor", "Start no monitor: take back no leases and delete no old records here.")
 @_trusting
 @_waiting
 def up_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options

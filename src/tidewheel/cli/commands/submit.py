@@ -57,7 +57,7 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 @option("--spec JSON|@FILE|-", "JSON input that is passed to the handler.")
 @option(
     "--env environment ...",
-    "A variable for the command; the worker replaces a VALUE of secret:NAME by the secret. "
+    "A variable for the command; for a VALUE secret:NAME, the worker inserts the secret. "
     "Repeatable.",
     type=VARIABLE,
 )
@@ -77,7 +77,7 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 @option("--retries", "How often to try again after a failure.", type=int)
 @option(
     "--retry-delay",
-    "Delays before the retries, such as 1s,10s; the last repeats.",
+    "Delays before the retries, such as 1s,10s; the last delay repeats.",
     type=DURATIONS,
 )
 @option("--timeout", "How long one attempt may run.", type=DURATION)
@@ -86,9 +86,11 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 @option("--memory", "Memory one attempt uses: 2GiB.", type=SIZE)
 @option("--gpu", "GPUs one attempt uses.", type=int)
 @option("--nodes", "Machines one attempt uses. [default: 1]", type=int)
-@option("--exclusive", "Nothing else may run on these machines meanwhile.", default=None)
+@option(
+    "--exclusive", "No other task may run on these machines during an attempt.", default=None
+)
 @option("--buffer", "Buffer space one attempt uses: 2TB.", type=SIZE)
-@option("--label TEXT...", "Only on workers with this label; repeatable.")
+@option("--label TEXT...", "Only workers with this label may take the task; repeatable.")
 @option("--runner TEXT", "What runs the task: slurm, compose or swarm. [default: bash]")
 @option("--compose FILE", "The compose file for compose and swarm.")
 @option(
@@ -98,14 +100,14 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 )
 @option(
     "--key TEXT",
-    "While a task with this key has not ended, its queue accepts no other: the same task again "
-    "is not stored twice, and a different one is refused.",
+    "While a task with this key has not ended, its queue accepts no other task with this key: "
+    "the same task is not stored again, and a different task is refused.",
 )
 @name_options(explained(TaskFields))
 @option(
     "--id TEXT", "The id of the task; it must never have been used before. [default: generated]"
 )
-@option("--name TEXT", "A unique name.")
+@option("--name TEXT", "The name of the task; no other task may have it.")
 @option("--wait", "Wait until the task has ended; exit 1 unless it succeeded.")
 def command(session: Session, argv: Words, *, wait: bool, **options: Any) -> int:  # noqa: ANN401
     """Store a task for a worker to execute, and print its id.

@@ -59,8 +59,10 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
     "tasks --queue imaging --status ready",
     "tasks --jobs                           also jobs of runs",
 )
-@filter_options("Only those")
-@option("--limit", "How many to list at most.", type=click.IntRange(1, 10_000), shown=100)
+@filter_options("Only tasks")
+@option(
+    "--limit", "The maximum number of tasks to list.", type=click.IntRange(1, 10_000), shown=100
+)
 @option(
     "--before",
     "List only tasks older than this `seq`; for the next page, give the `seq` of the last task "
@@ -73,7 +75,7 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
     type=click.Choice([word.value for word in Vocabulary]),
     default=Vocabulary.TIDEWHEEL.value,
 )
-@option("--jobs", "List jobs of runs, too. Those of one run have the queue `run:RUN`.")
+@option("--jobs", "Also list jobs of runs; the jobs of one run are in the queue `run:RUN`.")
 @option("--watch", "Show changes as they happen, until Ctrl-C.")
 def tasks_command(
     session: Session,
@@ -219,7 +221,7 @@ COUNT_MAX = 1000
 
 @session_command("cancel")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@filter_options("All")
+@filter_options("All tasks")
 def cancel_command(session: Session, ids: tuple[str, ...], **which: Unpack[Filters]) -> int:
     """Cancel tasks, and all tasks that cannot run without them.
 
@@ -264,9 +266,10 @@ PER_CALL_MAX = 10_000
     "resubmit --queue imaging --with-children",
 )
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@filter_options("All")
+@filter_options("All tasks")
 @option(
-    "--with-children", "Also tasks that were cancelled because they need one of these tasks."
+    "--with-children",
+    "Also resubmit tasks that were cancelled because they need one of these tasks.",
 )
 @option("--dry-run", "Say what would be submitted, and store nothing.")
 def resubmit_command(
@@ -353,7 +356,7 @@ def _say_resubmitted(answers: Sequence[Resubmitted], *, dry_run: bool) -> None:
             so, them = ("were cancelled because they need", "them")
         note(
             f"{plural(children, 'task')} {so} one of these; add --with-children to submit "
-            f"{them}, too, with what needs {them} in turn"
+            f"{them} and all tasks that need {them}, too"
         )
 
 
@@ -365,8 +368,8 @@ STANDARD_OUTPUT = "-"
 
 @session_command("export")
 @click.argument("file", metavar="FILE|-")
-@filter_options("Only those")
-@option("--append", "Add to an existing file.")
+@filter_options("Only tasks")
+@option("--append", "Add the tasks to the end of an existing file.")
 def export_command(
     session: Session, file: str, *, append: bool, **which: Unpack[Filters]
 ) -> int:

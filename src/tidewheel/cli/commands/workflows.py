@@ -44,8 +44,8 @@ Then: tidewheel workflows, tidewheel run NAME
 @option("--strict", "Treat warnings as errors.")
 @option(
     "--name TEXT",
-    "The name of a flow.cylc or Python workflow. [default: that of the folder, or of the "
-    "Workflow]",
+    "The name of a flow.cylc or Python workflow. [default: the name of the folder, or "
+    "of the Workflow object]",
     default="",
 )
 @option(
@@ -124,7 +124,7 @@ def workflows_command(  # noqa: PLR0913 - each an option
     file: Path | None,
     stage: str | None,
 ) -> int:
-    """List registered workflows, or do something with one of them.
+    """List registered workflows, or show, check, render, compare or remove one.
 
     Without a version, the highest version is used; to remove one of several versions, name the
     version. `check` says whether a run could start with the given parameters; `render` prints
@@ -197,15 +197,15 @@ OBJECT_OPTIONS = {"facts": "post", "after": "list", "limit": "list"}
     "action", type=click.Choice(("list", "submit", "show", "abort")), default="list"
 )
 @click.argument("what", metavar="[FILE|ID]", default="")
-@option("--status TEXT", "List only instances with this status.")
-@option("--subarray ID", "List only instances of this subarray.")
+@option("--status TEXT", "List only scheduling block instances with this status.")
+@option("--subarray ID", "List only scheduling block instances of this subarray.")
 @option("--dry-run", "Check the file, and store nothing.")
 @option(
     "--reason TEXT",
-    "With abort: the reason; shown to all users who can see the instance.",
+    "With abort: the reason; all users who can see the scheduling block instance can read it.",
     default="",
 )
-@option("--limit", "How many to list at most.", type=LIMIT, default=100)
+@option("--limit", "The maximum number of instances to list.", type=LIMIT, default=100)
 def sbi_command(  # noqa: PLR0913 - each an option
     session: Session,
     action: str,
@@ -219,10 +219,10 @@ def sbi_command(  # noqa: PLR0913 - each an option
 ) -> int:
     """List, show or abort scheduling block instances, or submit one from a JSON or YAML file.
 
-    submit accepts all processing blocks of FILE or none, and reports every mistake at once.
+    `submit` accepts all processing blocks of FILE or none, and reports every mistake at once.
     Submitting the same content again changes nothing. Each block is a run of a registered
     workflow; it needs a scheduler: tidewheel up, or tidewheel scheduler. FILE may be - for
-    standard input. abort ends every block that has not ended; exit 1 if a block could not be
+    standard input. `abort` ends every block that has not ended; exit 1 if a block could not be
     aborted.
     """
     if action != "list" and not what:
@@ -289,16 +289,16 @@ def _submit(session: Session, what: str, *, dry_run: bool) -> Document:
 )
 @click.argument("action", type=click.Choice(("list", "show", "abort")), default="list")
 @click.argument("block", metavar="[ID]", default="")
-@option("--sbi ID", "List only the blocks of this instance.")
+@option("--sbi ID", "List only the blocks of this scheduling block instance.")
 @option("--status TEXT", "List only blocks with this status.")
 @option("--workflow NAME", "List only blocks of this workflow.")
 @option("--history", "Show what happened to the block and its stages, oldest first.")
 @option(
     "--reason TEXT",
-    "With abort: the reason; shown to all users who can see the instance.",
+    "With abort: the reason; all users who can see the block can read it.",
     default="",
 )
-@option("--limit", "How many to list at most.", type=LIMIT, default=100)
+@option("--limit", "The maximum number of blocks to list.", type=LIMIT, default=100)
 def blocks_command(  # noqa: PLR0913 - each an option
     session: Session,
     action: str,
@@ -311,10 +311,10 @@ def blocks_command(  # noqa: PLR0913 - each an option
     reason: str,
     limit: int,
 ) -> int:
-    """List processing blocks, newest first, or do something with one of them.
+    """List processing blocks, newest first, or show or abort one.
 
-    show says what a block waits for, and for each stage its status, times, how it ended, its
-    values and why it waits. abort ends the running stages, and no other stages of the block
+    `show` says what a block waits for, and for each stage its status, times, how it ended, its
+    values and why it waits. `abort` ends the running stages, and no other stages of the block
     start; this cannot be undone. A block is also a run, and its id is the name of the run:
     tidewheel show, why, log, trigger and the other commands about runs accept it.
     """
@@ -348,7 +348,7 @@ def blocks_command(  # noqa: PLR0913 - each an option
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @option("--fact facts KEY=VALUE...", "A fact about the objects, such as size=2TB; repeatable.")
 @option("--after NAME", "List only objects whose names come after this one.", default="")
-@option("--limit", "How many to list at most.", type=LIMIT, default=1_000)
+@option("--limit", "The maximum number of objects to list.", type=LIMIT, default=1_000)
 def objects_command(
     session: Session, action: str, names: Words, *, facts: Words, after: str, limit: int
 ) -> int:

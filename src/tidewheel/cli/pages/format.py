@@ -434,7 +434,7 @@ def error_text(error: TaskError) -> str:
 # ---- what two definitions differ in ----
 
 _SIGNS = {"same": " ", "added": "+", "removed": "-"}
-RENDERED = "(definition after templates)"  # what has no path: the text after its templates
+RENDERED = "(definition, templates rendered)"  # what has no path: the text after its templates
 
 
 def diff_lines(files: Iterable[Mapping[str, Any]], old: str, new: str) -> Iterator[str]:

@@ -381,7 +381,7 @@ FORGOTTEN = (
     "is not in the pool: it now counts as never run, and runs again if a task that it needs "
     "runs again, or if you trigger it"
 )
-STILL_TO_RUN = "was set, and still runs when its needs are met"
+STILL_TO_RUN = "was set, but still runs when its prerequisites are satisfied"
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(
     {"tasks", "submitted", "killed", "polled", "comes_back", "forgotten", "notices", "status"}

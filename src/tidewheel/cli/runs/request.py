@@ -332,8 +332,9 @@ def _wanted_by_name(definition: Definition, wanted: Wanted, name: str) -> Wanted
     if asked is None:
         if parameters:
             raise Refused(
-                f"{definition.path} can only be a run, which keeps its variables; leave out "
-                "-s, -z, -S, -p and -P, or change them: tidewheel reload RUN -s NAME=VALUE"
+                f"there is no file or folder {definition.path}; if it is a run, it keeps its "
+                "variables: leave out -s, -z, -S, -p and -P, or change the variables: "
+                "tidewheel reload RUN -s NAME=VALUE"
             )
         return wanted
     asked = replace(asked, parameters=parameters, options=wanted.options, name=name)
@@ -353,15 +354,15 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
     for runner, names in stages_without(stages, settings.runners).items():
         option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
         note(
-            "this process runs no containers; stages that need them wait for another worker "
-            f"unless you add --runner {option}: {_some(names)}"
+            "this process runs no containers; these stages need them, and wait for another "
+            f"worker unless you add --runner {option}: {_some(names)}"
         )
     allowed = read_allowances(settings.allow_compose).get(EVERYWHERE, frozenset())
     for denied, names in stages_denied(stages, allowed).items():
         say_so = " ".join(f"--allow-compose {one}" for one in denied)
         note(
-            f"this process does not allow {', '.join(denied)}; stages that ask for this wait "
-            f"for another worker unless you add {say_so}: {_some(names)}"
+            f"this process does not allow {', '.join(denied)}; these stages ask for it, and "
+            f"wait for another worker unless you add {say_so}: {_some(names)}"
         )
     assert settings.capacity is not None, "the options say it"
     short: dict[str, list[str]] = {}
@@ -371,8 +372,8 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
             short.setdefault(options, []).append(stage.id)
     for options, names in short.items():
         note(
-            "stages that need more than this process offers wait for another worker unless "
-            f"you add {options}: {_some(names)}"
+            "these stages need more than this process offers, and wait for another worker "
+            f"unless you add {options}: {_some(names)}"
         )
 
 

@@ -383,7 +383,7 @@ def which_lines(question: Question) -> Iterator[str]:
     if question.filter:
         many = f"{len(question.ids)} of {plural(question.of, 'task')}"
         which = f"the filter {safe(question.filter)} shows {many}"
-        yield f"{which}: the command is only for what is shown"
+        yield f"{which}: the command applies only to these"
     if question.hidden:
         yield f"not included: {plural(question.hidden, 'marked task')}, hidden by the filter"
     for one in question.ids[IDS_SHOWN_MAX:IDS_NAMED_MAX]:

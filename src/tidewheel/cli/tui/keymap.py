@@ -155,7 +155,7 @@ def _at_failure(state: State, step: int) -> Pressed:
     """Goes to another task that failed; a pane about a task is then about that one."""
     tree = state.tree.at_failure(step)
     if tree is None:
-        where = " here" if state.tree.is_narrowed else ""
+        where = " among the shown tasks" if state.tree.is_narrowed else ""
         older = "; press a to see all points" if state.tree.page["left_out"] else ""
         return replace(state, said=f"no task has failed{where}{older}"), None
     is_about_task = state.task is not None

@@ -61,7 +61,7 @@ def _verb_lines() -> Iterator[tuple[str, str]]:
 KEYS_WIDTH = 20  # so that every line of it fits 80 columns
 HELP = (
     ("Move", ""),
-    ("j k  PgUp PgDn  g G", "move; up, down, Home and End move, too"),
+    ("j k  PgUp PgDn  g G", "move; or up, down, Home and End"),
     ("right left, l h", "open and close; left again goes to the parent"),
     ("enter", "the task: why, prerequisites, outputs, submissions"),
     ("esc", "back"),

@@ -10,7 +10,7 @@ handlers = Handlers()
 
 @handlers.register("resize")
 def resize(spec: dict[str, int], job: JobContext) -> dict[str, int]:
-    """Handles one task: spec is its input, what is returned is stored as its values."""
+    """Handles one task: `spec` is its input, and the return value becomes its values."""
     job.message(f"width {spec['width']}")
     job.progress(0.5)
     return {"pixels": spec["width"] * spec["width"]}

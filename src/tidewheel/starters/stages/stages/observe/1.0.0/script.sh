@@ -1,4 +1,4 @@
-# Two columns of made-up voltages; the loudest is a value for later stages.
+# Two columns of made-up voltages; the loudest is passed to later stages.
 data="$TIDEWHEEL_WORKFLOW_SHARE_DIR/voltages.txt"
 for ((i = 1; i <= PARAMETER_samples; i++)); do
     echo "$((i * 37 % 101)) $((i * 53 % 97))"
