@@ -489,8 +489,8 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
         """Returns tasks, newest first; ``before`` is the last ``seq`` of the previous page.
 
         All filters that are given must match: ``client.list(status="failed", queue="mail")``.
-        Raises TypeError for an unknown filter. With ``matching`` the tasks are searched part by
-        part, until ``limit`` tasks are found or all were searched.
+        Raises TypeError for an unknown filter. With ``matching`` the search ends when
+        ``limit`` tasks are found or all tasks were searched.
         """
         asked, found = task_filter(**which), TaskList(next=before)
         while True:

@@ -63,9 +63,9 @@ class Settings(TypedDict, total=False):
     simulation: Mapping[str, object]  # as the section of flow.cylc
     skip: Mapping[str, object]  # as the section of flow.cylc
     sequential: bool  # whether the task also waits for the same task at the point before
-    wait_for_clock: str  # waits until the time of its point plus this interval: "PT1H"
-    wait_for_message: str  # waits until this message is sent to the run from outside
-    expire_after: str  # expires at the time of its point plus this interval: "P1D"
+    wait_for_clock: str  # the task waits until its point's time plus this interval: "PT1H"
+    wait_for_message: str  # the task waits until this message is sent to the run from outside
+    expire_after: str  # the task expires at its point's time plus this interval: "P1D"
 
 
 # The item that Python's word stands for: mostly its own, with `_` for blanks and hyphens.
