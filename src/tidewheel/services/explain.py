@@ -320,7 +320,7 @@ def _start_one(task: Task, short: Container[str] = ()) -> str:
     options += map(label_option, sorted(asked.labels - {COMPOSE_2_LABEL}))
     which = "" if task.handler is None else f" where handler {task.handler!r} is registered"
     installed = "; install docker compose 2 there" if COMPOSE_2_LABEL in asked.labels else ""
-    started = f"start one{which}: tidewheel worker {' '.join(options)}{installed}"
+    started = f"start a worker{which}: tidewheel worker {' '.join(options)}{installed}"
     made = _externals(task) if allow_label("external") in asked.labels else []
     return "; ".join([started, *made])
 
@@ -416,8 +416,8 @@ def _missing(task: Task, offered: Sequence[Resources]) -> str:
         seen.append(f"{'no' if seen else 'No'} worker offers the {names}")
     if not seen:
         return (
-            "No single worker offers all that it asks for: cores, memory, GPUs, nodes, buffer "
-            "and labels together."
+            "No single worker offers all that this task asks for: cores, memory, GPUs, nodes, "
+            "buffer and labels together."
         )
     return f"{'; '.join(seen)}; {_start_one(task, short)}"
 
