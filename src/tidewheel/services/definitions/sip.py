@@ -287,7 +287,7 @@ class Verdicts:
         if self.is_request:
             return f"it can be registered, and run with these parameters{needs}"
         needed = [one.name for one in self.validation.specs if one.is_needed]
-        given = f", given {', '.join(needed)}" if needed else ""
+        given = f"; each request must give {', '.join(needed)}" if needed else ""
         return f"it can be registered and run{given}{needs}"
 
     @property
