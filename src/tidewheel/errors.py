@@ -144,9 +144,9 @@ class LeaseLost(Refused, code="lease_lost"):
         self.task_id, self.asked, self.held = task_id, asked, held
         worker, attempt = asked
         owner, current = held
-        holder = f"{owner} holds it for attempt {current}"
+        holder = f"{owner} holds the task for attempt {current}"
         if owner is None:
-            holder = f"no worker holds it (attempt {current} was the last)"
+            holder = f"no worker holds the task (attempt {current} was the last)"
         super().__init__(
             f"task {task_id!r}: Only owner can extend the heartbeat. {worker} reported for "
             f"attempt {attempt}, but {holder}; stop this job: its result is discarded"
@@ -215,8 +215,8 @@ class NoStore(Refused, code="no_store"):
     def __init__(self, url: str, path: str) -> None:
         self.url, self.path = url, path
         super().__init__(
-            f"there is no store {url}: no file {path}; check its name. Commands that write "
-            "create a store: tidewheel run, submit, up"
+            f"there is no store {url}: there is no file {path}. Check the name; tidewheel "
+            "run, submit and up create a store"
         )
 
 
@@ -255,7 +255,7 @@ class LauncherLost(RunnerUnable, code="launcher_lost"):
 
     WORDS = (
         "the launcher of --run-as does not answer: this worker can neither start nor end "
-        "jobs, and stops. Its jobs continue; restart it, and it takes them over"
+        "jobs, and stops. Its jobs continue; restart the worker, and it takes them over"
     )
 
     def __init__(self, words: str = WORDS) -> None:
@@ -324,7 +324,7 @@ class RunHeld(Refused, code="run_held"):
         self.name, self.owner, self.seconds_left = name, owner, seconds_left
         super().__init__(
             f"{name} is driven by {owner}, whose lease lasts {seconds_left:.0f} s more; "
-            "control it from here (tidewheel show, trigger, stop …), or stop it first"
+            "control the run from here (tidewheel show, trigger, stop …), or stop it first"
         )
 
 
@@ -374,7 +374,7 @@ class RunLost(Refused, code="run_lost"):
     def __init__(self, name: str, epoch: int, current: int) -> None:
         self.name, self.epoch, self.current = name, epoch, current
         super().__init__(
-            f"{name} is now driven by another scheduler (epoch {current}, here {epoch})"
+            f"{name} is now driven by another scheduler (its epoch is {current}, here {epoch})"
         )
 
 

@@ -149,7 +149,7 @@ class Played:
             )
         if name not in self.names:
             near = nearest(name, self.names)
-            known = f"did you mean {near!r}?" if near else f"it has {', '.join(self.names)}"
+            known = f"did you mean {near!r}?" if near else f"its tasks: {', '.join(self.names)}"
             raise Refused(f"there is no task {name!r} in {self.workflow}; {known}")
         return [one for one in self.tasks if one.id == task]
 
@@ -179,7 +179,9 @@ class Played:
         for task, reasons in list(self.stalled.items())[:LINES_MAX]:
             lines.append(f"  {task} stalls: {'; '.join(reasons)}")
         lines += [f"  {text}" for text in self.lost[:LINES_MAX]]
-        lines += [f"  no task used the outcome of {one}" for one in self.unused[:LINES_MAX]]
+        lines += [
+            f"  the outcome of {one} applied to no task" for one in self.unused[:LINES_MAX]
+        ]
         return "\n".join([head, *lines])
 
     __repr__ = __str__
@@ -244,7 +246,7 @@ def play(  # noqa: PLR0913 - each is named where it is given
     if at is not None:
         if graph.cycling.is_integer:
             fault = (
-                "at cannot be given: the points of this workflow are numbers and have no time"
+                "`at` cannot be given: the points of this workflow are numbers and have no time"
             )
             raise BadSetting("at", at, fault=fault)
         begins_at = Instant(float(point_of(at, loaded)))
@@ -326,7 +328,7 @@ class _Asked:
         if not names_meant(self.graph, name):
             known = [*self.graph.nodes, *self.graph.families]
             near = nearest(name, known)
-            meant = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
+            meant = f"did you mean {near!r}?" if near else f"its tasks: {', '.join(known)}"
             raise Refused(f"there is no task {name!r} in {self.graph.name}; {meant}")
         return point_pattern(point, self.loaded), name
 

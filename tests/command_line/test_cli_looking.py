@@ -118,7 +118,7 @@ def test_a_page_says_why_the_task_does_not_run(tidewheel):
         worker.read_until("worker.registered")
         [why] = tidewheel("task", "a", "--json").json["why"]
         how = "tidewheel worker --queue default --label gold"
-        assert why == f"No worker offers the label 'gold'; start one: {how}"
+        assert why == f"No worker offers the label 'gold'; start a worker: {how}"
     tidewheel("queues", "default", "--pause")
     assert "Queue 'default' is paused" in tidewheel("task", "a").out
 

@@ -12,7 +12,7 @@ def test_from_nothing_to_a_result(tidewheel):
     submitted = tidewheel("submit", "--", "echo", "hello world")
     assert submitted.status == 0
     task_id = submitted.word
-    assert "No worker serves queue 'default'; start one: tidewheel worker" in submitted.err
+    assert "No worker serves queue 'default'; start a worker: tidewheel worker" in submitted.err
     assert f"look at it: tidewheel task {task_id}" in submitted.err
 
     worked = tidewheel("worker", "--exit-when-idle")

@@ -92,7 +92,7 @@ def test_a_task_for_slurm_says_which_worker_it_waits_for(tidewheel):
     assert answer.status == 0
     with tidewheel.started("worker") as worker:
         worker.read_until("serving")
-        how = "start one: tidewheel worker --queue default --runner slurm"
+        how = "start a worker: tidewheel worker --queue default --runner slurm"
         eventually_told(lambda: how in tidewheel("task", "a").out, "the worker is known")
 
 
@@ -130,7 +130,7 @@ def test_a_job_that_no_worker_takes_is_told_where_the_run_is_driven_once_for_eac
         ),
     )
     how = "tidewheel worker --queue run:flow/run1 --label big"
-    cause = f"wait: No worker offers the label 'big'; start one: {how}"
+    cause = f"wait: No worker offers the label 'big'; start a worker: {how}"
     with tidewheel.started("run", "flow") as running:
         said = running.read_until(cause)
         assert f"1/model, 1/other {cause}" in said

@@ -389,7 +389,7 @@ def test_tasks_that_a_reload_brings_too_late_are_named_by_it_its_dry_run_and_the
         "1/c, 2/c will not run by themselves: what they need was done before this reload; to "
         "run them: trigger 1/c 2/c"
     )
-    late = "does not run by itself: what it needs was done before a reload brought it"
+    late = "does not run by itself: what it needs was done before a reload added it"
     with tidewheel.started("run", "grows") as running:
         running.read_until("2/b started")
         (folder / "flow.cylc").write_text(GROWS.replace("a => b", "a => b & c"))

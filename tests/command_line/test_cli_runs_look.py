@@ -139,7 +139,7 @@ def test_a_lost_task_is_shown_as_a_chain(tidewheel):
         {
             "id": "1/post",
             "flow": 1,
-            "chain": "1/post will not run: needs 1/model_a:succeeded; "
+            "chain": "1/post will not run: it needs 1/model_a:succeeded; "
             "1/model_a failed, handled by 1/mail",
         }
     ]

@@ -180,7 +180,7 @@ def test_what_has_not_ended_or_is_not_there_is_refused_and_the_others_are_not(st
     answers = again(store, "a", "open", "nobody")
     assert answers["a"].created
     assert answers["open"].refused == (
-        "it is ready; only a task that has ended is submitted again"
+        "it is ready; only a task that has ended can be submitted again"
     )
     assert answers["nobody"].refused == NO_SUCH_TASK
 

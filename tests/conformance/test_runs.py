@@ -192,7 +192,7 @@ def test_one_scheduler_drives_a_run_at_a_time(store, clock):
     clock.advance(6)
     later = claim_run(store, run, process=OTHER_PROCESS)
     assert later.epoch == 2
-    with pytest.raises(RunLost, match="epoch 2, here 1"):
+    with pytest.raises(RunLost, match="its epoch is 2, here 1"):
         store.renew_run(lease)
     store.renew_run(later)
 

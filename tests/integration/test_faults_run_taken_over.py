@@ -72,7 +72,7 @@ def test_a_scheduler_that_stood_still_is_refused_and_lets_go(crew):
     standby = crew.scheduler()
     until_driven_by(crew, standby)
     first.send(signal.SIGCONT)
-    first.says("is now driven by another scheduler (epoch 2, here 1)")
+    first.says("is now driven by another scheduler (its epoch is 2, here 1)")
     assert crew.view().epoch == 2
     gate.touch()
     assert ended(first) == LOST, first.log

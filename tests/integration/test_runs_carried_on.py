@@ -361,9 +361,7 @@ def test_what_no_worker_took_of_a_stopped_run_waits_until_the_run_goes_on(crew, 
     assert "preparing (withdrawn)  [01 ready]" in crew.ask("tree", RUN)[1]
     assert "preparing (withdrawn)" in crew.ask("show", RUN, f"1/{name}")[1]
     why = crew.ask("why", RUN, f"1/{name}")[1]
-    assert f"1/{name} is preparing: its submission is withdrawn until the run resumes" in why, (
-        why
-    )
+    assert f"1/{name} is preparing: no worker may take it until the run resumes" in why, why
     again = crew.run(RUN)
     eventually(lambda: len(begun(crew)) == 2, lambda: again.log)
     gate.write_text("go on\n")

@@ -55,7 +55,7 @@ def test_what_went_wrong_is_in_the_answer(home, admin, hook):
     answer = admin.post("/notifications/test", {"rule": None}).json
     assert not answer["tests"][0]["sent"]
     assert "410" in answer["tests"][0]["error"]
-    assert any("on is missing" in finding for finding in answer["findings"])
+    assert any("`on` is missing" in finding for finding in answer["findings"])
 
 
 def test_rules_are_shown_without_what_opens_something(home, admin, hook):

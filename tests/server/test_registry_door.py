@@ -247,7 +247,7 @@ def test_two_files_that_are_one_workflow_are_refused(registry, folder):
 
 def test_two_folders_with_one_workflow_are_refused(registry, folder, tmp_path):
     other = put(tmp_path / "other", sip_files(script_sh="echo other\n"))
-    both = f"{folder}/vis-1.0.0.yaml and {other}/vis-1.0.0.yaml are both vis/1.0.0"
+    both = f"{folder}/vis-1.0.0.yaml and {other}/vis-1.0.0.yaml both define vis/1.0.0"
     with pytest.raises(InvalidDefinition, match=re.escape(both)) as refused:
         registry.register(folder, other)
     assert codes(refused) == ["two-definitions"]

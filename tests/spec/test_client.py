@@ -661,7 +661,7 @@ def test_why_knows_limits_and_busy_slots(client):
     [held] = client.lease(n=2)
     assert held.id == "first"
     assert any(
-        "A limit is reached: 1 running, at most 1" in why for why in client.why("second")
+        "is reached: at most 1 may run, 1 running now" in why for why in client.why("second")
     )
     client.submit(id="third", spec=1)
     assert "no free slot" in only(client, "third")

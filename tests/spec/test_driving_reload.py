@@ -239,7 +239,7 @@ def test_a_reload_says_which_tasks_the_definition_has_no_more_and_what_is_droppe
     run = flow("R1 = a & b => d")
     run.ends("1/a")
     gone = "the new definition does not have d"
-    dropped = "dropped, since the new definition does not have it: 1/d; it will not run"
+    dropped = "1/d is dropped and will not run: the new definition does not have it"
     assert tried(run, "R1 = a & b => c") == [gone, dropped]
     answer = run.gives(verbs.Reload(definition=run.reads(definition("R1 = a & b => c"))))
     assert answer["notices"] == [gone, dropped]

@@ -317,7 +317,7 @@ def test_an_output_that_a_task_does_not_have_is_refused(tmp_path):
 def test_an_outcome_that_no_task_met_is_told(tmp_path):
     played = play(folder(tmp_path), outcomes={"9/model": failed()})
     assert played.unused == ["9/model"]
-    assert "no task used the outcome of 9/model" in str(played)
+    assert "the outcome of 9/model applied to no task" in str(played)
 
 
 @pytest.mark.parametrize("times", [0, -1, 10**9])

@@ -785,7 +785,7 @@ def test_a_date_in_a_workflow_of_numbers_is_answered_with_how_to_have_dates():
     (interval,) = flow.findings()
     for seen in (date, interval):
         assert seen.hint.endswith(
-            'for dates set cycling mode = gregorian (Python: cycling="gregorian")'
+            'for dates, set cycling mode = gregorian (Python: cycling="gregorian")'
         )
 
 

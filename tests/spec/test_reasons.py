@@ -34,7 +34,7 @@ async def why(world, task_id):
     [
         (
             {"command": None, "handler": "plot"},
-            "No live worker of queue 'default' knows handler 'plot'; start one",
+            "No live worker of queue 'default' knows handler 'plot'; start a worker",
         ),
         ({"command": None, "spec": "1"}, "It has only a spec, which no live worker"),
         ({"command": None, "handler": "ship"}, ""),
@@ -43,7 +43,7 @@ async def why(world, task_id):
         (
             {"resources": Resources(labels=frozenset({"allow:host-pid", "allow:ports"}))},
             "No worker allows host-pid, ports in compose files, which this task needs; "
-            "start one: "
+            "start a worker: "
             "tidewheel worker --queue default --allow-compose host-pid --allow-compose ports",
         ),
         (
@@ -100,8 +100,10 @@ async def test_the_worker_that_is_advised_would_take_the_task(serves):
     await world.submit("handler", command=None, handler="plot")
     await world.submit("both", command=None, handler="plot", resources=Resources(labels=labels))
     how = "tidewheel worker --queue default"
-    assert (await why(world, "label")).endswith(f"; start one: {how} --gpu 1 --label big")
-    handled = f"; start one where handler 'plot' is registered: {how} --handlers MODULE:OBJECT"
+    assert (await why(world, "label")).endswith(f"; start a worker: {how} --gpu 1 --label big")
+    handled = (
+        f"; start a worker where handler 'plot' is registered: {how} --handlers MODULE:OBJECT"
+    )
     assert (await why(world, "handler")).endswith(handled)
     assert (await why(world, "both")).endswith(f"{handled} --label big")
 

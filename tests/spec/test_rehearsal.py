@@ -149,7 +149,9 @@ def test_the_definition_itself_may_say_what_fails():
 def test_what_a_handled_failure_leaves_behind_is_a_warning():
     run = played("a => b\na:fail => mail", fails=["1/a"])
     assert run.status == "completed"
-    assert run.lost == ["1/b will not run: needs 1/a:succeeded; 1/a failed, handled by 1/mail"]
+    assert run.lost == [
+        "1/b will not run: it needs 1/a:succeeded; 1/a failed, handled by 1/mail"
+    ]
 
 
 def test_a_failure_before_a_dependence_on_the_point_before_blocks_and_stalls():

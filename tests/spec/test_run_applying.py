@@ -280,7 +280,7 @@ def test_tasks_are_removed_in_all_or_some_flows():
 @pytest.mark.parametrize("flow", ["new", "none"])
 def test_there_is_nothing_to_remove_from_a_new_flow(flow):
     said = refusal(Scenario("a").fails("1/a"), Remove(ids=("1/a",), flow=flow))
-    assert said == f"--flow {flow} has no tasks to be removed; name numbers or all"
+    assert said == f"--flow {flow} has no tasks to be removed; give flow numbers, or all"
 
 
 def test_an_active_task_is_not_removed_without_kill():
@@ -464,7 +464,7 @@ def test_holding_again_and_releasing_what_is_not_held_say_that_nothing_was_chang
     assert answer["unchanged"] == {"1/c": "it is not held"}
     obey(run, Hold(after="0"))
     assert refusal(run, Release(ids=("1/c",))) == (
-        "nothing was released: 1/c: every task after 0 is held, until release --all"
+        "nothing was released: 1/c: every task after 0 is held until the command release --all"
     )
     assert "changed" not in obey(run, Release(everything=True))
     answer = obey(run, Release(everything=True))

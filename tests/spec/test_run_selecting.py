@@ -158,7 +158,7 @@ def test_a_task_that_a_reload_took_away_runs_at_no_point():
         ("1/2/3/4", "is not a task id"),
         ("1//fa", "is not a task id"),
         ("1/fa/x", "the third part of an id is a submit number, not 'x'"),
-        ("1/fa:sleeping", "tasks can be chosen by waiting, held"),
+        ("1/fa:sleeping", "tasks can be chosen by status (waiting, held"),
         ("fa", r"fa names no point; write POINT/fa, or '*/fa'"),
         ("FAM", "FAM names no point"),
         ("what", "'what' is not a point of this run; points look like 1, ^ or $"),

@@ -98,14 +98,14 @@ def test_one_member_that_can_still_make_an_output_is_enough_where_any_is():
 
 def test_a_parent_that_was_removed_does_not_come_again_on_its_own():
     run = Scenario("a & b => c\nx").succeeds("1/a").removes("1/a")
-    never = "1/a was removed, and what it needs was done before: nothing runs it again"
+    never = "1/a was removed, and nothing runs it again: its prerequisites were met before"
     assert first(run, "1/c") == (f"1/c needs 1/a:succeeded; {never}", False, "trigger 1/a")
 
 
 def test_a_parent_behind_a_limit_that_a_failed_task_sets_does_not_come_on_its_own():
     run = Scenario("P1 = a & x => b", final=9, scheduling="runahead limit = P0")
     run.succeeds("1/x")
-    limited = "2/a is beyond the runahead limit 1, set by 1/a"
+    limited = "2/a is beyond the runahead limit 1, which is counted from 1/a"
     assert first(run, "2/b")[0].startswith("2/b needs 2/")
     assert first(run, "2/b")[1]
     run.fails("1/a")
@@ -224,7 +224,7 @@ def test_a_task_that_no_worker_took_does_not_begin_by_itself_once_the_run_stops(
     run = Scenario("a & b => c", start_jobs=False).starts("1/a")
     assert first(run, "1/b")[:2] == ("1/b is preparing", True)
     run.happens(RunStopped(StopMode.CLEAN, 0.0))
-    withdrawn = "1/b is preparing: its submission is withdrawn until the run resumes"
+    withdrawn = "1/b is preparing: no worker may take it until the run resumes"
     assert first(run, "1/b")[:2] == (withdrawn, False)
     assert first(run, "1/a")[:2] == ("1/a is running", True)
 
@@ -233,7 +233,7 @@ def test_a_task_that_no_worker_took_does_not_begin_by_itself_once_the_run_stops(
 def test_why_names_the_runahead_limit_before_anything_runs_out():
     run = Scenario("a", final=9)
     assert first(run, "6/a") == (
-        "6/a is beyond the runahead limit 5, set by 1/a",
+        "6/a is beyond the runahead limit 5, which is counted from 1/a",
         True,
         "trigger 6/a",
     )
@@ -243,14 +243,14 @@ def test_a_chain_of_losses_through_a_family():
     runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
     run = Scenario("m1:fail => x\nF:succeed-all => y => z", runtime).fails("1/m1")
     assert run.notices("lost")[-1] == (
-        "1/z will not run: needs 1/y:succeeded; 1/y needs 1/m1:succeeded; "
+        "1/z will not run: it needs 1/y:succeeded; 1/y needs 1/m1:succeeded; "
         "1/m1 failed, handled by 1/x"
     )
 
 
 def test_what_was_removed_is_named_as_the_cause():
     run = Scenario("a & x => b => c").succeeds("1/a").removes("1/b")
-    assert run.notices("lost") == ["1/c will not run: needs 1/b:succeeded; 1/b was removed"]
+    assert run.notices("lost") == ["1/c will not run: it needs 1/b:succeeded; 1/b was removed"]
 
 
 def test_a_parent_off_its_sequence_is_named():
@@ -276,7 +276,7 @@ def test_what_another_term_of_an_or_has_made_true_is_not_named():
 def test_a_lost_task_is_mended_where_something_failed():
     run = Scenario("a:fail => mail\na => b => c").runs_to_the_end(fails=("1/a",))
     assert first(run, "1/c") == (
-        "1/c will not run: needs 1/b:succeeded; 1/b needs 1/a:succeeded; "
+        "1/c will not run: it needs 1/b:succeeded; 1/b needs 1/a:succeeded; "
         "1/a failed, handled by 1/mail",
         False,
         "trigger 1/a, or trigger 1/c",

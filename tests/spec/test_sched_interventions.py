@@ -500,7 +500,7 @@ def test_a_reload_names_new_tasks_whose_parents_had_ended():
     [reason] = run.why("2/c")
     assert (reason.passes, reason.command) == (False, "trigger 2/c")
     assert reason.text == (
-        "2/c does not run by itself: what it needs was done before a reload brought it"
+        "2/c does not run by itself: what it needs was done before a reload added it"
     )
     assert run.triggers("1/c", "2/c", "3/c").runs_to_the_end().completed
     assert {"1/d", "2/d", "3/d"} < set(run.submitted)

@@ -53,7 +53,7 @@ def test_a_handled_failure_across_points_is_seen_and_does_not_end_the_forecast_s
     run = Scenario("obs & model[-P1] => model\nmodel:fail => mail", final=5)
     run.runs_to_the_end(fails=("2/model",))
     assert run.pool["3/model"] == "blocked"
-    assert run.notices("blocked") == ["3/model is blocked: needs 2/model:succeeded"]
+    assert run.notices("blocked") == ["3/model is blocked: it needs 2/model:succeeded"]
     assert run.stalled
     assert run.causes == ["3/model"]
 
@@ -101,7 +101,7 @@ def test_needing_what_lies_beyond_the_final_point_is_judged_at_the_start():
     run = Scenario("foo[+P1] & bar => baz\nfoo\nbaz & bar => last", final=3)
     assert run.verdicts == {"3/baz": "not taken", "3/last": "not taken"}
     assert run.why("3/baz")[0].text == (
-        "3/baz will not run: needs 4/foo:succeeded; 4/foo is beyond the final point"
+        "3/baz will not run: it needs 4/foo:succeeded; 4/foo is beyond the final point"
     )
     run.runs_to_the_end()
     assert run.completed
@@ -134,7 +134,7 @@ def test_a_handled_failure_that_leads_nowhere_completes_with_a_warning():
     run.succeeds("1/email_me")
     assert run.completed
     assert run.notices("lost")[0] == (
-        "1/B will not run: needs 1/A:succeeded; 1/A failed, handled by 1/email_me"
+        "1/B will not run: it needs 1/A:succeeded; 1/A failed, handled by 1/email_me"
     )
     assert list(run.verdicts) == ["1/B", "1/C", "1/archive"]
 

@@ -24,7 +24,7 @@ def test_an_incomplete_task_holds_the_limit_back_and_why_names_it():
     run = Scenario("a", final=20, scheduling="runahead limit = P1").fails("1/a").succeeds("2/a")
     assert run.pool == {"1/a": "failed", "3/a": "runahead"}
     reason = run.why("3/a")[0]
-    assert reason.text == "3/a is beyond the runahead limit 2, set by 1/a"
+    assert reason.text == "3/a is beyond the runahead limit 2, which is counted from 1/a"
     assert not reason.passes
     assert run.stalled
     assert run.causes == ["1/a"]

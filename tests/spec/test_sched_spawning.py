@@ -33,7 +33,7 @@ def test_the_seeds_complete_example_runs_as_written():
     assert "1/C" not in run.submitted
     assert [f"{point}/C" for point in range(2, 6)] == [i for i in run.submitted if "C" in i]
     assert run.notices("lost")[-1] == (
-        "1/C will not run: needs 1/B:succeeded; 1/B needs 1/x:succeeded; "
+        "1/C will not run: it needs 1/B:succeeded; 1/B needs 1/x:succeeded; "
         "1/x failed, handled by 1/alert"
     )
 

@@ -254,7 +254,7 @@ def test_secrets_and_configs_that_others_made_need_a_swarm_which_alone_has_them(
     told = needs(compose)
     assert "stage a needs a worker for a Swarm (--runner swarm)" in told
     assert not any("docker compose 2" in one for one in told)
-    there = f"stage a: {kind} key must exist on the Swarm of the worker that runs it"
+    there = f"stage a: {kind} key must exist on the Swarm of the worker that runs the stage"
     assert f"{there} (docker {kind} create key FILE)" in told
     alone = service(f"privileged: true\n    {kind}s: {entry}")
     text = alone + f"{kind}s: {{key: {{external: true}}}}\n"
@@ -267,44 +267,47 @@ def test_secrets_and_configs_that_others_made_need_a_swarm_which_alone_has_them(
 
 
 OVERLAY = "docker network create --driver overlay --attachable"
-ENGINE, EITHER = "the engine of the worker that runs it", "the engine or Swarm of the worker"
-HOSTS = "the host of the worker, or the nodes of the Swarm, that runs it"
+ENGINE, EITHER = (
+    "the engine of the worker that runs the stage",
+    "the engine or Swarm of the worker",
+)
+HOSTS = "the host of the worker, or the nodes of the Swarm, that runs the stage"
 THERE = {
     "networks: [lab]|networks: {lab: {external: true}}": (
-        f"network lab must exist on {EITHER} that runs it "
+        f"network lab must exist on {EITHER} that runs the stage "
         f"(docker network create lab; on a Swarm: {OVERLAY} lab)"
     ),
     "init: true|networks: {default: {external: {name: 'a b'}}}": (
-        f"network a b must exist on {EITHER} that runs it "
+        f"network a b must exist on {EITHER} that runs the stage "
         f"(docker network create 'a b'; on a Swarm: {OVERLAY} 'a b')"
     ),
     "privileged: true|networks: {default: {external: true, name: lab}}": (
         f"network lab must exist on {ENGINE} (docker network create lab)"
     ),
     "init: true|volumes: {sky: {external: true, name: all-sky}}": (
-        f"volume all-sky must exist on {EITHER} that runs it "
+        f"volume all-sky must exist on {EITHER} that runs the stage "
         "(docker volume create all-sky, on each node of a Swarm)"
     ),
     "network_mode: container:db|": f"container db must exist on {ENGINE}",
     "external_links: ['db:sql']|": f"container db must exist on {ENGINE}",
     "volumes: ['../sky:/sky']|": (
-        "../sky (from the job's folder) must exist on each Swarm node that runs it"
+        "../sky (from the job's folder) must exist on each Swarm node that runs the stage"
     ),
     "volumes: ['../../../../sky:/sky', '../see:/see']|": (
         "../../../../sky (from the job's folder), ../see (from the job's folder) must exist on "
-        "each Swarm node that runs it"
+        "each Swarm node that runs the stage"
     ),
     "ports: ['8080:80', '127.0.0.1:53:53/udp', {target: 9, published: 90}, '7-8:7-8']|": (
         f"ports 8080, 53/udp, 90, 7-8 must be free on {HOSTS}; only one such stage can run at "
         "a time"
     ),
     "privileged: true\n    ports: ['8080:80']|": (
-        "port 8080 must be free on the host of the worker that runs it; only one such stage "
-        "can run at a time"
+        "port 8080 must be free on the host of the worker that runs the stage; only one such "
+        "stage can run at a time"
     ),
     "networks: [lab]\n    ports: ['80:80']|networks: {lab: {driver: overlay}}": (
-        "port 80 must be free on the nodes of the Swarm that runs it; only one such stage can "
-        "run at a time"
+        "port 80 must be free on the nodes of the Swarm that runs the stage; only one such "
+        "stage can run at a time"
     ),
     "deploy: {placement: {constraints: [node.hostname == deep-sky.local]}}|": (
         "on a Swarm, a node must meet node.hostname == deep-sky.local"
@@ -320,7 +323,7 @@ THERE = {
     "volumes: [{type: bind, source: /mnt/sky, target: /sky}]|": (
         f"/mnt/sky must exist on {HOSTS}"
     ),
-    "volumes: ['/mnt/sky:/sky']|": "/mnt/sky must exist on each Swarm node that runs it",
+    "volumes: ['/mnt/sky:/sky']|": "/mnt/sky must exist on each Swarm node that runs the stage",
 }
 
 

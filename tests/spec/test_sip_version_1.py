@@ -89,7 +89,7 @@ def test_a_converted_definition_validates_and_keeps_its_stages(tmp_path):
     one, findings = converted(tmp_path, folder_1("a", "b"))
     assert list(findings) == []
     assert (one.name, one.is_valid) == ("mock/1.0.0", True)
-    assert one.verdict == "it can be registered and run, given duration"
+    assert one.verdict == "it can be registered and run; each request must give duration"
     assert sorted(one.files) == [
         FILE,
         *(

@@ -40,7 +40,9 @@ def test_a_version_1_workflow_is_converted_registered_and_asked_for(tidewheel, o
     assert f"tidewheel convert {FILE}" in told.out
     made = tidewheel("convert", f"old/{FILE}")
     assert made.status == 0, made
-    assert "mock/1.0.0; it can be registered and run, given duration" in made.out
+    assert (
+        "mock/1.0.0; it can be registered and run; each request must give duration" in made.out
+    )
     assert made.out.endswith("Then: tidewheel register old/converted\n")
     assert {path: one for path, one in files_in(old).items() if path in before} == before
     assert tidewheel("register", "old/converted").status == 0

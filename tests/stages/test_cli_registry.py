@@ -35,7 +35,7 @@ def test_a_newcomer_registers_a_folder_and_runs_a_workflow_of_it(tidewheel, fold
     (folder / "stages/b/1.0.0/script.sh").chmod(0o777)
     made = tidewheel("register", "workflows")
     assert (made.status, made.err) == (0, "")
-    assert made.out == "vis/1.0.0: registered; it can run, given site\n"
+    assert made.out == "vis/1.0.0: registered; it can run; each request must give site\n"
     listed = tidewheel("workflows").out.splitlines()
     assert listed[0].split()[:3] == ["WORKFLOW", "VERSION", "KIND"]
     assert listed[1].split()[:5] == ["vis", "1.0.0", "sip", "yes", "site"]
@@ -54,7 +54,10 @@ def test_the_same_again_is_unchanged_and_other_content_is_refused(tidewheel, fol
     tidewheel("register", "workflows")
     again = tidewheel("register", "workflows/vis-1.0.0.yaml")
     assert again.status == 0
-    assert again.out == "vis/1.0.0: registered already, unchanged; it can run, given site\n"
+    assert (
+        again.out
+        == "vis/1.0.0: registered already, unchanged; it can run; each request must give site\n"
+    )
     put(folder, {"stages/b/1.0.0/script.sh": "echo other\n"})
     refused = tidewheel("register", "workflows")
     assert (refused.status, refused.out) == (2, "")
@@ -91,7 +94,7 @@ def test_versions_are_shown_checked_rendered_and_removed(tidewheel, folder):
     tidewheel("register", "workflows")
     assert names(tidewheel) == ["vis/1.10.0", "vis/1.0.0"]
     shown = tidewheel("workflows", "show", "vis").out
-    assert shown.startswith("vis/1.10.0  sip; it can run, given site\n")
+    assert shown.startswith("vis/1.10.0  sip; it can run; each request must give site\n")
     assert "other versions: 1.0.0" in shown
     assert "(must be given)" in shown and "stages/b/1.0.0/script.sh" in shown
     good = tidewheel("workflows", "check", "vis/1.0.0", "-p", "site=x")

@@ -46,7 +46,10 @@ def test_validate_shows_findings_and_both_verdicts(tidewheel, flow):
     assert answer.status == 0
     assert "vis-1.0.0.yaml.j2:10: warning: type of stage reduce is 'Processing'" in answer.out
     assert "  | type: Processing" in answer.out
-    assert answer.out.splitlines()[-1] == "it can be registered and run, given sky"
+    assert (
+        answer.out.splitlines()[-1]
+        == "it can be registered and run; each request must give sky"
+    )
     strict = tidewheel("validate", flow(), "--strict")
     assert strict.status == 2
     assert strict.out.splitlines()[-1] == "it cannot be registered"

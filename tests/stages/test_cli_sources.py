@@ -14,7 +14,7 @@ from tests.support.repositories import Repository, answering, sending
 from tests.support.workflow_folders import FLOW, PYTHON, put, sip_files
 from tidewheel.runners.git import GitTooMuch, fetch_archive
 
-CAN_RUN = "vis/1.0.0: registered; it can run, given site\n"
+CAN_RUN = "vis/1.0.0: registered; it can run; each request must give site\n"
 
 
 @pytest.fixture

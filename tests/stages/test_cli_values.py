@@ -51,7 +51,7 @@ def test_what_a_task_wants_of_nodes_and_buffer_is_on_its_page(tidewheel):
     with tidewheel.started("worker", "--nodes", "2") as worker:
         worker.read_until("worker.registered")
         [why] = tidewheel("task", "a", "--json").json["why"]
-        assert "It asks for 3 nodes; the largest worker offers 2; start one: " in why
+        assert "It asks for 3 nodes; the largest worker offers 2; start a worker: " in why
         assert "--nodes 3" in why
     tidewheel("worker", "--nodes", "4", "--buffer", "10TB", "--once")
     assert [one["status"] for one in tidewheel("tasks", "--jobs", "--json").json["tasks"]] == [

@@ -23,7 +23,9 @@ def crew(there):
 def test_a_workflow_is_registered_from_here_and_run_there(here, there):
     folder = put(here.folder / "workflows", sip_files())
     made = here("register", "workflows")
-    assert made.out == "vis/1.0.0: registered; it can run, given site\n", made.err
+    assert made.out == "vis/1.0.0: registered; it can run; each request must give site\n", (
+        made.err
+    )
     shutil.rmtree(folder)
     assert here("workflows", "--json").json == there("workflows", "--json").json
     missing = here("run", "vis")

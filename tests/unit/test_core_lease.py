@@ -26,7 +26,7 @@ def test_nobody_else_may(worker, attempt):
     assert (refused.value.asked, refused.value.held) == ((worker, attempt), ("worker-1", 3))
     assert str(refused.value) == (
         "task 'a': Only owner can extend the heartbeat. "
-        f"{worker} reported for attempt {attempt}, but worker-1 holds it for attempt 3; "
+        f"{worker} reported for attempt {attempt}, but worker-1 holds the task for attempt 3; "
         "stop this job: its result is discarded"
     )
 
@@ -34,7 +34,7 @@ def test_nobody_else_may(worker, attempt):
 def test_a_task_that_was_given_back_is_held_by_nobody():
     with pytest.raises(LeaseLost) as refused:
         check_holder(task("ready", owner=None), holder(), "heartbeat")
-    assert "no worker holds it (attempt 3 was the last)" in str(refused.value)
+    assert "no worker holds the task (attempt 3 was the last)" in str(refused.value)
 
 
 def test_a_task_that_ended_is_held_by_nobody_although_its_owner_is_remembered():

@@ -49,7 +49,7 @@ def test_what_goes_wrong_has_a_code_and_a_line(tmp_path, text, code, line):
 
 def test_a_near_name_is_offered_for_an_unknown_one(tmp_path):
     answered = answer(tmp_path, "{{ MEMBRES }}", MEMBERS=3)
-    assert answered["hint"] == "give it a value: -s MEMBRES=VALUE; 'MEMBERS' is known"
+    assert answered["hint"] == "give it a value: -s MEMBRES=VALUE; did you mean 'MEMBERS'?"
     own = answer(tmp_path, "{% set MEMBERS = 3 %}\n{{ MEMBRES }}")
     assert own["hint"] == answered["hint"]
 

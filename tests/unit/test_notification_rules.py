@@ -95,7 +95,7 @@ def test_every_mistake_is_found_at_once_and_the_other_rules_count():
         (b"\xff".decode("latin-1"), "not valid TOML"),
         ("rule = 3", "write [[rule]]"),
         ("x = 1", "'x' is not known"),
-        (one(on=""), "on is missing"),
+        (one(on=""), "`on` is missing"),
         (one(to=""), "to: say where to"),
         (one(to='{ mail = "a@b.c", command = "x" }'), "to: say where to"),
         (one(to='{ mail = "nobody" }'), "not an address"),

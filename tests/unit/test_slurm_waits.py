@@ -15,7 +15,7 @@ def row(reason, state="PENDING"):
     [
         ("JobHeldUser", "it is held: scontrol release 47 releases it"),
         ("ReqNodeNotAvail, UnavailableNodes:n3", "nodes that it asks for are down or reserved"),
-        ("PartitionTimeLimit", "its partition does not allow a --time that is so long"),
+        ("PartitionTimeLimit", "its partition allows only a shorter --time"),
         ("QOSMaxWallDurationPerJobLimit", "scontrol show job 47 says more"),
         ("SomethingNew", "scontrol show job 47 says more"),
     ],

@@ -470,10 +470,10 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
     ) -> AsyncGenerator[FollowedEvent, None]:
         """Yields the events of tasks and runs from now on, or after the event ``since``.
 
-        The first event has the kind `start`; the events begin after its id. An event of the
-        kind `resync` says that some events were missed and are lost: read the state of what you
-        follow again, then continue with the next event. If the server or the database does not
-        answer for a while, the call waits for it.
+        The first event has the kind `start`; its id is the position after which events are
+        read. An event of the kind `resync` says that some events were missed and are lost: read
+        the state of what you follow again, then continue with the next event. If the server or
+        the database does not answer for a while, the call waits for it.
         """
         # An application that only uses the queue need not load what knows about runs.
         from tidewheel.client.runs import follow
@@ -489,8 +489,8 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
         """Returns tasks, newest first; ``before`` is the last ``seq`` of the previous page.
 
         All filters that are given must match: ``client.list(status="failed", queue="mail")``.
-        Raises TypeError for an unknown filter. With ``matching`` the tasks are searched part by
-        part, until ``limit`` tasks are found or all were searched.
+        Raises TypeError for an unknown filter. With ``matching`` the search ends when
+        ``limit`` tasks are found or all tasks were searched.
         """
         asked, found = task_filter(**which), TaskList(next=before)
         while True:

@@ -64,7 +64,7 @@ def _with_token(store: Where, token: str) -> StoreSettings:
         settings = store_settings(store)
         shown = replace(settings.credentials, token=token, origin="the argument token")
         return replace(settings, credentials=shown)
-    fault = "a token is given, but no server that it is for; give its address, https://HOST"
+    fault = "a token is given, but no server; give the address of the server, https://HOST"
     raise BadSetting("token", "…", fault=fault)
 
 

@@ -165,7 +165,7 @@ class WorkerFields(TypedDict, total=False):
     name: str  # host:pid if it is not given
     queues: Sequence[str]
     slots: int  # how many tasks it runs at once; one per core if it is not given
-    capacity: Resources  # what it offers to tasks; the cores and memory of this machine
+    capacity: Resources  # what it offers to tasks; by default this machine's cores and memory
     lease_seconds: float | None
     poll_seconds: float
     adopt_interval_seconds: float
@@ -285,7 +285,7 @@ class Role(ABC):
         await service.run()
 
     def ask_stop(self) -> None:
-        """Asks the service to stop: the first call as its settings say, a second call at once.
+        """Asks the service to stop: a first call as its settings say, a second call at once.
 
         It may be called from any thread.
         """
@@ -394,7 +394,7 @@ class Worker(Role):
             await self.attend(worker)
 
     def rests(self) -> bool:
-        """Says whether the worker has no job, and has adopted those that it could."""
+        """Says whether the worker has no job, and has looked for jobs to adopt."""
         return self._worker is not None and self._worker.is_idle
 
 

@@ -151,7 +151,7 @@ class TaskFields(TypedDict, total=False):
     continuations: Sequence[str]  # ids of tasks that have to wait for this task
     retries: int | str | timedelta | Sequence[Duration]  # how many retries, or their delays
     retry_delays: Sequence[Duration]  # item n is the delay before retry n; the last repeats
-    backoff: Exponential | Mapping[str, float] | bool  # growing delays; not with retry_delays
+    backoff: Exponential | Mapping[str, float] | bool  # growing delays; instead of retry_delays
     max_lapses: int  # how many of its leases may lapse before the task fails
     timeout: Duration  # how long one attempt may run
     estimated_runtime: Duration  # how long the task is expected to run

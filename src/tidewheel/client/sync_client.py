@@ -164,8 +164,7 @@ class Client:
     def close(self) -> None:
         """Closes the client's store and ends its thread; a second call does nothing.
 
-        Calls of other threads are answered: those that the store has not answered soon, with
-        StoreUnreachable.
+        Calls of other threads that the store does not answer soon raise StoreUnreachable.
         """
         if os.getpid() != self._process:
             return

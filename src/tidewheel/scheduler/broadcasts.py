@@ -242,7 +242,7 @@ def _unknown(item: str, walked: str, name: str, spec: SectionSpec) -> Refused:
     like = nearest(name, spec.entries)
     if like and isinstance(spec.entries[like], SectionSpec):
         like = f"[{like}]"
-    hint = f"did you mean {walked}{like}?" if like else f"it may be {', '.join(spec.entries)}"
+    hint = f"did you mean {walked}{like}?" if like else f"expected {', '.join(spec.entries)}"
     return Refused(f"there is no setting {item!r} of a task; {hint}")
 
 

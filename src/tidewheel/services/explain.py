@@ -151,8 +151,8 @@ async def _cancelled_reasons(
             continue
         if not _is_told(parent, task, names):
             found.append(
-                "It was cancelled because a task that it needed ended otherwise; you may not "
-                "see the queue of that task."
+                "It was cancelled because a task that it needed did not end as required; that "
+                "task is in a queue that you may not see."
             )
             continue
         others = [one for one in dict.fromkeys(made) if one not in ALWAYS_KNOWN]
@@ -181,11 +181,14 @@ def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) ->
         count = running.total() if key == WHOLE_QUEUE else running[key]
         if limit.concurrency_max is not None and count >= limit.concurrency_max:
             most = limit.concurrency_max
-            found.append(f"A limit is reached: {count} running, at most {most} for {of}.")
+            found.append(
+                f"A limit of {of} is reached: at most {most} may run, {count} running now."
+            )
         if limit.rate_max is not None:
             per = show_duration(limit.rate_seconds)
             found.append(
-                f"A rate limit of {of}: at most {limit.rate_max} may start every {per}."
+                f"A rate limit of {of} lets at most {limit.rate_max} of its tasks start every "
+                f"{per}."
             )
     return found
 
@@ -317,7 +320,7 @@ def _start_one(task: Task, short: Container[str] = ()) -> str:
     options += map(label_option, sorted(asked.labels - {COMPOSE_2_LABEL}))
     which = "" if task.handler is None else f" where handler {task.handler!r} is registered"
     installed = "; install docker compose 2 there" if COMPOSE_2_LABEL in asked.labels else ""
-    started = f"start one{which}: tidewheel worker {' '.join(options)}{installed}"
+    started = f"start a worker{which}: tidewheel worker {' '.join(options)}{installed}"
     made = _externals(task) if allow_label("external") in asked.labels else []
     return "; ".join([started, *made])
 
@@ -413,8 +416,8 @@ def _missing(task: Task, offered: Sequence[Resources]) -> str:
         seen.append(f"{'no' if seen else 'No'} worker offers the {names}")
     if not seen:
         return (
-            "No single worker offers all that it asks for: cores, memory, GPUs, nodes, buffer "
-            "and labels together."
+            "No single worker offers all that this task asks for: cores, memory, GPUs, nodes, "
+            "buffer and labels together."
         )
     return f"{'; '.join(seen)}; {_start_one(task, short)}"
 

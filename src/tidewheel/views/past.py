@@ -171,7 +171,9 @@ def read_moment(text: str) -> Instant | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise Refused(f"at is {text!r}; expected a time such as 2030-01-01T06:00:00Z") from None
+        raise Refused(
+            f"`at` is {text!r}; expected a time such as 2030-01-01T06:00:00Z"
+        ) from None
     return Instant((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 

@@ -523,7 +523,7 @@ def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
         text = f"{name} is {view.status}, and no scheduler has taken it yet; {how}"
         command = "run"
     elif view.status == "error":
-        text = f"{name} is in quarantine: {view.reason}"
+        text = f"{name} was stopped by an error of its scheduler: {view.reason}"
     elif view.status == "completed":
         text = f"{name} has completed; the commands trigger, set and release reopen it"
         command = ""

@@ -78,7 +78,7 @@ def verdict(one: Mapping[str, Any]) -> str:
     if not one["runnable"]:
         return "it cannot run as it is"
     needed = needs(one)
-    given = f", given {', '.join(needed)}" if needed else ""
+    given = f"; each request must give {', '.join(needed)}" if needed else ""
     return f"it can run{given}{_worker_needs(one)}"
 
 

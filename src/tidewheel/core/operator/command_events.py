@@ -168,7 +168,9 @@ def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedComman
     keys = select(pool, command.ids)
     flow = read_flows(pool, command.flow)
     if flow in (FlowChoice.NEW, FlowChoice.NONE):
-        raise Refused(f"--flow {command.flow} has no tasks to be removed; name numbers or all")
+        raise Refused(
+            f"--flow {command.flow} has no tasks to be removed; give flow numbers, or all"
+        )
     flows: Flows = flow if isinstance(flow, frozenset) else frozenset()
     _refuse_absent_elements(pool, keys)
     unchanged = {
@@ -264,7 +266,9 @@ def _release(pool: TaskPool, command: verbs.Release, at: Instant) -> AppliedComm
 def _why_not_released(pool: TaskPool, key: Key) -> str:
     after = pool.run.hold_after
     if after is not None and key[0] > after and key not in pool.tasks:
-        return f"every task after {pool.plan.text(after)} is held, until release --all"
+        return (
+            f"every task after {pool.plan.text(after)} is held until the command release --all"
+        )
     return NOT_HELD
 
 

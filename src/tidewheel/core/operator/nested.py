@@ -121,6 +121,6 @@ def values_text(values: Mapping[str, StoredValues]) -> str | None:
 
 def too_many_values() -> Refused:
     return Refused(
-        f"the values of its tasks have more than {VALUES_BYTES_MAX} bytes together, and are "
+        f"the values of its tasks have more than {VALUES_BYTES_MAX} bytes in total, and are "
         "not passed on: write them to a file, and return the path"
     )

@@ -133,8 +133,8 @@ def name_problem(name: str) -> str:
     """Returns why a workflow cannot be called so; empty if it can."""
     if not _NAME.fullmatch(name):
         return (
-            "names have letters, digits and any of _.+@%-, a / separates the parts of a name, "
-            "such as team/nightly, and each part begins with a letter, digit or _"
+            "names have letters, digits and _ . + @ % -; a / separates the parts of a name, "
+            "such as team/nightly; each part begins with a letter, digit or _"
         )
     above, _, last = name.rpartition("/")
     if above and (_VERSION_LIKE.match(last) or _OF_A_RUN.fullmatch(last)):

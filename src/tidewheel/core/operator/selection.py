@@ -68,7 +68,7 @@ def select(
         raise Refused(f"no task was named; write {_HOW_NAMED[pool.plan.is_of_stages]}")
     if len(texts) > IDS_MAX:
         raise Refused(
-            f"{len(texts)} ids in one command; at most {IDS_MAX} are accepted: use globs"
+            f"{len(texts)} ids in one command; at most {IDS_MAX} are accepted: use patterns"
         )
     extra = [key for key in also if key not in pool.tasks]
 
@@ -398,7 +398,7 @@ def _selector(part: str) -> tuple[str, str]:
     word = _OTHER_WORDS.get(word, word)
     if word not in STATUS_WORDS and not is_glob(word):
         words = ", ".join(STATUS_WORDS)
-        raise Refused(f"{part!r}: tasks can be chosen by {words}, not by {word!r}")
+        raise Refused(f"{part!r}: tasks can be chosen by status ({words}), not by {word!r}")
     return head, word
 
 

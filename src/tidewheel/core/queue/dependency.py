@@ -28,10 +28,10 @@ def output_finding(task: str, output: str) -> str | None:
     may make it."""
     if output not in _MEANT and output not in _OF_RUNS_ONLY:
         return None
-    hint = f"did you mean {_MEANT[output]}? It" if output in _MEANT else "it"
+    hint = f"did you mean {_MEANT[output]}? Its job" if output in _MEANT else "its job"
     return (
         f"it needs the output {output!r} of {task}, which no task of a queue makes; {hint} "
-        f"makes {', '.join(ALWAYS_KNOWN)}, and what its job says with message --output"
+        f"makes {', '.join(ALWAYS_KNOWN)}, and what it announces with message --output"
     )
 
 

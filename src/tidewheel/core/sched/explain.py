@@ -99,7 +99,7 @@ def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Rea
     name, word = pool.plan.name_of(task.key), pool.plan.word_of(task.key)
     if task.standing is PoolState.ACTIVE:
         if is_withdrawn(pool, task):
-            why_not = "its submission is withdrawn until the run resumes"
+            why_not = "no worker may take it until the run resumes"
             yield Reason(f"{name} is preparing: {why_not}", passes=False)
         else:
             state = f"{name} is {task.stage.name.lower()}"
@@ -172,7 +172,8 @@ def _why_not_admitted(pool: TaskPool, task: PooledTask) -> Reason:
     ]
     limit = "none" if pool.limit is None else pool.plan.text(pool.limit)
     text = (
-        f"{name} is beyond the runahead limit {limit}, set by {', '.join(sorted(oldest)[:3])}"
+        f"{name} is beyond the runahead limit {limit}, which is counted from "
+        f"{', '.join(sorted(oldest)[:3])}"
     )
     stuck = any(
         one.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED, PoolState.HELD)
@@ -509,7 +510,9 @@ def _why_never(
         return None
     name, text = pool.plan.name_of(key), missed_text(pool, key)
     if pool.recall(*key) is not None:
-        text = f"{name} was removed, and what it needs was done before: nothing runs it again"
+        text = (
+            f"{name} was removed, and nothing runs it again: its prerequisites were met before"
+        )
     if not any(may_spawn(pool, flow, key[0]) for flow in flows):
         is_before = key[0] < pool.run.start
         why = ": it is before the start point of the run" if is_before else ""

@@ -295,8 +295,8 @@ def merge_by_hand(context: StepContext, task: PooledTask, flows: Flows) -> None:
     if new != asked:
         name = context.plan.name_of(task.key)
         text = (
-            f"the named flow has another list for {name}: in that flow it runs after the "
-            f"{name} that is in the pool now has ended"
+            f"in the named flow, {name} has another list: it runs there when the {name} that "
+            "is in the pool now has ended"
         )
         context.notice("another list", task.key, text)
     if new:

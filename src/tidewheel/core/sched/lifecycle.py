@@ -397,9 +397,10 @@ def _leave_what_is_gone(context: StepContext, old: DependencyIndex) -> None:
     if names := sorted(tasks & old.graph.nodes.keys() - plan.graph.nodes.keys()):
         context.notice(TASKS_GONE, None, f"the new definition does not have {_some(names)}")
     if dropped:
-        them, they = ("it", "it") if len(dropped) == 1 else ("them", "they")
-        text = f"dropped, since the new definition does not have {them}: {_some(dropped)}"
-        context.notice(DROPPED, None, f"{text}; {they} will not run")
+        them, are = ("it", "is") if len(dropped) == 1 else ("them", "are")
+        text = f"{_some(dropped)} {are} dropped and will not run"
+        why = f"the new definition does not have {them}"
+        context.notice(DROPPED, None, f"{text}: {why}")
 
 
 def tell_missed(context: StepContext, old: DependencyIndex) -> None:

@@ -77,7 +77,7 @@ def missed_text(pool: TaskPool, key: Key) -> str:
     """Returns why a task does not run that a reload brought too late."""
     node, name = pool.node(key[1]), pool.plan.name_of(key)
     why = "what it needs was done" if node.arrows else "its point had passed"
-    return f"{name} does not run by itself: {why} before a reload brought it"
+    return f"{name} does not run by itself: {why} before a reload added it"
 
 
 def missed_texts(pool: TaskPool) -> dict[str, str]:

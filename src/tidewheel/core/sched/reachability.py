@@ -103,7 +103,9 @@ def _evaluate_pooled(context: StepContext, task: PooledTask) -> None:
         task.blocked = blocked
         if blocked:
             cause = _cause(pool, node, point, task.flows, AtomValue.LOST)
-            text = f"{context.plan.name_of(task.key)} is blocked: needs {_text(context, cause)}"
+            text = (
+                f"{context.plan.name_of(task.key)} is blocked: it needs {_text(context, cause)}"
+            )
             context.notice("blocked", task.key, text)
         settle(context, task)
 
@@ -277,7 +279,7 @@ def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
             parts.append(_end_text(pool, here, verdict))
         else:
             point, parent, output = verdict.cause
-            verb = "will not run: needs" if len(parts) == 0 else "needs"
+            verb = "will not run: it needs" if len(parts) == 0 else "needs"
             parts.append(f"{name} {verb} {plan.output_of((point, parent), output)}")
     return "; ".join(part for part in parts if part)
 

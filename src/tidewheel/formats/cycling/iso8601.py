@@ -115,7 +115,7 @@ class DateTimeText:
         hint = POINTS_ACCEPTED
         if text[:1] in ("+", "-"):
             hint += (
-                f"; for a year with a sign set 'cycle point num expanded year digits' "
+                f"; for a year with a sign, set 'cycle point num expanded year digits' "
                 f"(now {self._digits})"
             )
         raise BadCycling(f"{text!r} is not a valid date-time", hint)
@@ -255,7 +255,7 @@ def _fraction(text: str, digits: str, unit_seconds: int) -> int:
 # Reads intervals, and points with intervals behind them such as T00+P1D-PT6H.
 
 INTERVALS_IN_A_ROW_MAX = 8
-FOR_DATES = 'for dates set cycling mode = gregorian (Python: cycling="gregorian")'
+FOR_DATES = 'for dates, set cycling mode = gregorian (Python: cycling="gregorian")'
 INTEGER_INTERVALS_ACCEPTED = f"write P and a whole number, such as P1 or -P2; {FOR_DATES}"
 INTERVALS_ACCEPTED = "write ISO 8601 such as P1D, PT6H, P1Y2M, P1W or P1DT12H30M"
 

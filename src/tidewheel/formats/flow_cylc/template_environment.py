@@ -207,7 +207,7 @@ class FlowEnvironment(TracedEnvironment):
             return ""
         known = [*variables, *self.globals, *_SET.findall(text)]
         near = difflib.get_close_matches(match[1], known, 1)
-        nearest = f"; {near[0]!r} is known" if near else ""
+        nearest = f"; did you mean {near[0]!r}?" if near else ""
         return f"give it a value: -s {match[1]}=VALUE{nearest}"
 
 

@@ -159,7 +159,7 @@ class Task(Outputs, Named):
 
 
 class FunctionTask(Task, Generic[P, R_co]):
-    """Names a task that calls a function. Call it to say which arguments the function gets:
+    """Names a task that calls a function. Call the task to say which arguments it gets:
     `b(a())`."""
 
     __slots__ = ()
@@ -205,12 +205,12 @@ class Members(TermLeaf):
 
     @property
     def all(self) -> Outputs:
-        """Returns all members, for the left of an arrow: `a.all.failed` needs each of them."""
+        """Stands for all members on the left of an arrow: `a.all.failed` needs each of them."""
         return Outputs(self.ledger, replace(self.mention, reach="all"))
 
     @property
     def any(self) -> Outputs:
-        """Returns any member, for the left of an arrow: `a.any.failed` needs one of them."""
+        """Stands for any member on the left of an arrow: `a.any.failed` needs one of them."""
         return Outputs(self.ledger, replace(self.mention, reach="any"))
 
 
@@ -268,7 +268,8 @@ def _at(node: Named, offset: object) -> Mention:
     if isinstance(offset, str):
         if _WORD.fullmatch(offset) and isinstance(node, Task):
             seen = (
-                f"{node}[{offset!r}] would be {node} at another point, and {offset!r} is none"
+                f"{node}[{offset!r}] would be {node} at another point, and {offset!r} is not "
+                "an offset"
             )
             hint = f'for a value that {node} returns write .value("{offset}") after its call'
             raise BadStatement(seen, hint)

@@ -94,8 +94,8 @@ def checked_text(text: str, definition: WorkflowDef, options: ReadOptions, folde
     if differing and not findings.has_errors:
         findings.error(
             "not-written",
-            f"{definition.name} cannot be stored: in the text of a flow.cylc, which is what "
-            f"is stored, it would have other {', '.join(differing)}",
+            f"{definition.name} cannot be stored as the text of a flow.cylc: read from that "
+            f"text, it would have other {', '.join(differing)}",
             "look for triple quotes of both kinds, and for control characters, in its strings",
         )
     if findings.has_errors:

@@ -57,15 +57,15 @@ class Settings(TypedDict, total=False):
     work_subdirectory: str  # the folder below `work` in which the job runs
     run_mode: str  # with "skip" the outputs are made without a job
     meta: Mapping[str, str]  # title, description, URL and other information
-    # As the section of flow.cylc, with `_` for each space: events={"mail_events": ["failed"]}.
+    # The section of this name in flow.cylc; `_` is a space: events={"mail_events": ["failed"]}.
     events: Mapping[str, object]
-    mail: Mapping[str, object]  # as the section of flow.cylc
-    simulation: Mapping[str, object]  # as the section of flow.cylc
-    skip: Mapping[str, object]  # as the section of flow.cylc
+    mail: Mapping[str, object]  # the section of this name in flow.cylc
+    simulation: Mapping[str, object]  # the section of this name in flow.cylc
+    skip: Mapping[str, object]  # the section of this name in flow.cylc
     sequential: bool  # whether the task also waits for the same task at the point before
-    wait_for_clock: str  # waits until the time of its point plus this interval: "PT1H"
-    wait_for_message: str  # waits until this message is sent to the run from outside
-    expire_after: str  # expires at the time of its point plus this interval: "P1D"
+    wait_for_clock: str  # the task waits until its point's time plus this interval: "PT1H"
+    wait_for_message: str  # the task waits until this message is sent to the run from outside
+    expire_after: str  # the task expires at its point's time plus this interval: "P1D"
 
 
 # The item that Python's word stands for: mostly its own, with `_` for blanks and hyphens.

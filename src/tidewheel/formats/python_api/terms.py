@@ -432,7 +432,7 @@ def _unclear(left: object, sign: str, right: object) -> BadStatement:
     middle = f"({f' {sign} '.join(map(str, parts))})"
     meant = " >> ".join([*map(str, before[:-1]), middle, *map(str, after[1:])])
     whole = f"this joins a whole chain: {_grouped(left)} {sign} {_grouped(right)}"
-    seen = f"to Python '>>' binds tighter than '{sign}', so {whole}"
+    seen = f"in Python '>>' binds tighter than '{sign}', so {whole}"
     return BadStatement(seen, f"add parentheses: {meant}")
 
 

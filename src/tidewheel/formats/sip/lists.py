@@ -200,7 +200,7 @@ def _check_names(definition: SipDefinition, findings: Findings) -> None:
     mapped = [one for one in definition.stages if one.is_mapped]
     count = sum(mapped_over(definition, one).elements_max for one in mapped)
     if count > ELEMENTS_TOGETHER_MAX:
-        seen = f"stages with for_each have up to {count} elements together"
+        seen = f"stages with for_each have up to {count} elements in total"
         hint = f"at most {ELEMENTS_TOGETHER_MAX} are accepted: give them a smaller for_each_max"
         findings.error("too-many-elements", seen, hint, mapped[0].elements_position)
     for stage in definition.stages:

@@ -57,26 +57,31 @@ SBI: Mapping[str, Key] = {
     "scheduling_block": Key(
         MAPPING, "the block of which this is an instance", WARNED, example={"id": "SB-1"}
     ),
-    "subarray_id": Key(TEXT, "kept as it is"),
+    "subarray_id": Key(TEXT, "stored unchanged"),
     "processing_blocks": Key(
         LIST,
         "the processing blocks to run",
         REFUSED,
         example=[{"id": "PB-20261115-sip-0001", "type": "offline", "workflow": _WORKFLOW}],
     ),
-    "scans": Key(LIST, "kept as they are"),
+    "scans": Key(LIST, "stored unchanged"),
 }
 SCHEDULING_BLOCK: Mapping[str, Key] = {
     "id": Key(TEXT, "its id", WARNED),
-    "project": Key(TEXT, "kept as it is"),
-    "telescope": Key(TEXT, "kept as it is"),
-    "programme_block": Key(TEXT, "kept as it is"),
+    "project": Key(TEXT, "stored unchanged"),
+    "telescope": Key(TEXT, "stored unchanged"),
+    "programme_block": Key(TEXT, "stored unchanged"),
 }
 PROCESSING_BLOCK: Mapping[str, Key] = {
     "id": Key(TEXT, "PB-<date>-<project>-<anything>", REFUSED),
     "version": Key(VERSION, "the version of the block"),
-    "type": Key(TEXT, "when it runs", REFUSED, choices=("realtime", "offline")),
-    "workflow": Key(MAPPING, "which workflow", REFUSED, example=_WORKFLOW),
+    "type": Key(
+        TEXT,
+        "the type of the block, stored unchanged",
+        REFUSED,
+        choices=("realtime", "offline"),
+    ),
+    "workflow": Key(MAPPING, "the workflow that it runs", REFUSED, example=_WORKFLOW),
     "priority": Key(
         COUNT, f"a whole number from {PRIORITY_MIN} to {PRIORITY_MAX}; higher is earlier"
     ),
@@ -93,7 +98,7 @@ DEPENDENCY: Mapping[str, Key] = {
     "condition": Key(
         TEXT, "the state that it must have reached", REFUSED, choices=tuple(CONDITION_WORDS)
     ),
-    "parameters": Key(MAPPING, "kept as they are"),
+    "parameters": Key(MAPPING, "stored unchanged"),
 }
 
 _BLOCK_EXAMPLE: dict[str, Json] = {"id": "PB-…", "type": "offline", "workflow": {"id": "…"}}

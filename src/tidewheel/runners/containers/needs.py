@@ -290,9 +290,9 @@ class External(NamedTuple):
 
 
 _WHERE = {
-    COMPOSE: "the engine of the worker that runs it",
-    SWARM: "the Swarm of the worker that runs it",
-    CONTAINERS: "the engine or Swarm of the worker that runs it",
+    COMPOSE: "the engine of the worker that runs the stage",
+    SWARM: "the Swarm of the worker that runs the stage",
+    CONTAINERS: "the engine or Swarm of the worker that runs the stage",
 }
 
 

@@ -101,7 +101,9 @@ def service_mounts(
             kind, source = mount_of(volume)
             if kind not in MOUNT_TYPES:
                 seen = f"service {name}: a mount of type {kind}"
-                yield Denied("bind-mounts", seen, "it is not known what it reaches")
+                yield Denied(
+                    "bind-mounts", seen, "tidewheel cannot tell what it gives access to"
+                )
             elif kind == "bind":
                 mounts.append(source)
                 yield from _mount(name, source, ground)
@@ -158,7 +160,9 @@ def top_level_volumes(volumes: Mapping[str, Any], ground: HostFolders) -> Iterat
             yield Denied("external", f"volume {name} is external", "it belongs to others")
         if body.get("driver") not in (None, "", "local"):
             seen = f"volume {name}: driver {body['driver']}"
-            yield Denied("volume-drivers", seen, "it is not known what it reaches")
+            yield Denied(
+                "volume-drivers", seen, "tidewheel cannot tell what it gives access to"
+            )
         if body.get("driver_opts"):
             seen = f"volume {name}: driver_opts"
             yield Denied("volume-drivers", seen, "they can mount any folder of the host")

@@ -78,7 +78,7 @@ class Voice(NamedTuple):
             connection.close()
         if reply.status >= BAD_FROM:
             kind = Unavailable if reply.status in TRY_LATER else Refused
-            raise kind(_message(answer) or f"the server answers {reply.status}")
+            raise kind(_message(answer) or f"the server answered with status {reply.status}")
 
     def _connection(self, scheme: str, netloc: str) -> http.client.HTTPConnection:
         if scheme != "https":

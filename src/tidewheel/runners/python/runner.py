@@ -80,7 +80,7 @@ class Handler:
 
 
 class Handlers:
-    """Holds Python functions by the names that tasks use to ask for them.
+    """Holds Python functions under the names by which tasks ask for them.
 
         from tidewheel import Handlers
 

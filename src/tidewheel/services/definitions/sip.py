@@ -155,7 +155,11 @@ def must_exist(rendered: RenderedStage, stage: str, runner: str) -> list[str]:
         found.append(f"{_listed(long)} must exist {_HOSTS[runner]}")
     if runner == COMPOSE:
         return found
-    nodes = "each node that runs it" if runner == SWARM else "each Swarm node that runs it"
+    nodes = (
+        "each node that runs the stage"
+        if runner == SWARM
+        else "each Swarm node that runs the stage"
+    )
     paths = mounted_of_host(rendered.document, stage, is_long=False)
     if runner == SWARM:
         paths = sorted({*paths, *long})
@@ -169,9 +173,9 @@ def must_exist(rendered: RenderedStage, stage: str, runner: str) -> list[str]:
 
 
 _HOSTS = {
-    COMPOSE: "on the host of the worker that runs it",
-    SWARM: "on the nodes of the Swarm that runs it",
-    CONTAINERS: "on the host of the worker, or the nodes of the Swarm, that runs it",
+    COMPOSE: "on the host of the worker that runs the stage",
+    SWARM: "on the nodes of the Swarm that runs the stage",
+    CONTAINERS: "on the host of the worker, or the nodes of the Swarm, that runs the stage",
 }
 
 
@@ -283,7 +287,7 @@ class Verdicts:
         if self.is_request:
             return f"it can be registered, and run with these parameters{needs}"
         needed = [one.name for one in self.validation.specs if one.is_needed]
-        given = f", given {', '.join(needed)}" if needed else ""
+        given = f"; each request must give {', '.join(needed)}" if needed else ""
         return f"it can be registered and run{given}{needs}"
 
     @property

@@ -33,7 +33,7 @@ EVENTS = {
     BLOCKED: "{run}: {count} blocked: {tasks}",
     FAILED: "{run}: {count} failed: {tasks}",
     LATE: "{run}: {count} late: {tasks}",
-    "error": "{run} was put aside after an error",
+    "error": "{run} was stopped by an error of its scheduler",
     "stopped": "{run} was stopped",
     "completed": "{run} is completed",
 }
@@ -265,7 +265,7 @@ class _Reading(NamedTuple):
         self._refuse_unknown("", self.given, (*RULE_ITEMS, "to"))
         to = self._destination()
         if "on" not in self.given:
-            self.findings.append("on is missing")
+            self.findings.append("`on` is missing")
         found = self._items(self.given, RULE_ITEMS)
         if "after_seconds" in found and LATE not in (self.given.get("on") or ()):
             self.findings.append(

@@ -342,7 +342,7 @@ def validate_bundles(bundles: Sequence[Bundle], manner: ValidationOptions) -> li
             if other.path == one.path:
                 both = f"two files that are called {one.file}, in different folders,"
             hint = "give one of them another version, or another name"
-            message, where = f"{both} are both {one}", Position(one.path)
+            message, where = f"{both} both define {one}", Position(one.path)
             raise refusal(str(one), "two-definitions", message, hint, where)
     return list({str(one): one for one in found}.values())
 

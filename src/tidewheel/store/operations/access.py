@@ -197,7 +197,7 @@ def audit_violations(tx: Transaction) -> list[Violation]:
         seen = f"the last entry is {before.number}, but entry {number} was written, too"
         return [_broken(before.number + 1, f"entries are missing at the end: {seen}")]
     if before.sha256 != digest:
-        return [_broken(number, f"the last entry known has another hash: {digest}")]
+        return [_broken(number, f"the last known entry has another hash: {digest}")]
     if newest > number:
         return [_broken(number + 1, "it was not added by a server")]
     return []

@@ -230,7 +230,7 @@ def _refuse_what_cannot_be(tx: Transaction, plan: _Plan, wanted: Sequence[TaskId
             plan.refused[task_id] = JOB_OF_RUN
         elif task.status not in FINAL:
             plan.refused[task_id] = (
-                f"it is {task.status}; only a task that has ended is submitted again"
+                f"it is {task.status}; only a task that has ended can be submitted again"
             )
 
 

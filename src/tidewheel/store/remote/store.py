@@ -223,7 +223,7 @@ class RemoteWrites(ServerPart):
         portions = list(in_portions(msgspec.json.encode(task_body(task)) for task in tasks))
         if len(portions) > 1 and atomic:
             fault = (
-                f"the {len(tasks)} tasks have more than {BODY_BYTES_MAX} bytes together; a "
+                f"the {len(tasks)} tasks have more than {BODY_BYTES_MAX} bytes in total; a "
                 "server accepts no more in one call: use several calls"
             )
             raise BadSetting("tasks", len(tasks), fault=fault)

@@ -480,10 +480,10 @@ def error_of(status: int, body: bytes, url: str) -> TidewheelError:
     except (msgspec.DecodeError, UnicodeDecodeError):
         problem = ReceivedProblem()
     if not problem.code and _is_passing(status):  # it is not from a tidewheel server
-        return Unavailable(f"a proxy in front of the server {url} answers {status}; try again")
+        return Unavailable(f"a proxy in front of the server {url} answered {status}; try again")
     if not problem.code:
         return Refused(
-            f"{url} answers {status}, but not as a tidewheel server does; "
+            f"{url} answered with status {status}, but not as a tidewheel server does; "
             "give the address of a tidewheel server: --server URL"
         )
     problem.status = problem.status or status

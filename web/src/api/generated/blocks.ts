@@ -1,7 +1,7 @@
 /** Written by web/write_types.py from tidewheel.api; do not edit it. */
 import type { FindingFacts } from "./workflows";
 
-/** Describes what a block waits for; `status` is the status of the other block. */
+/** Describes another block for which a block waits, and the `status` of that other block. */
 export type BlockNeed = {
   block: string;
   condition: string;
@@ -9,7 +9,7 @@ export type BlockNeed = {
   state: string;
 };
 
-/** Describes a processing block; `never`: it waits for what cannot happen any more. `status` is the status in the words of SIP, `run_status` the status of the run of the block. */
+/** Describes a processing block; `never`: it waits for something that can no longer happen. `status` is the status in the words of SIP, `run_status` the status of the run of the block. */
 export type BlockFacts = {
   id: string;
   sbi: string | null;
@@ -84,7 +84,7 @@ export type StageFacts = {
   events: StageEvent[];
 };
 
-/** Describes a block with each of its stages; `why`: what delays the whole block. */
+/** Describes a processing block with each of its stages; `why`: what delays the whole block. */
 export type BlockDocument = {
   id: string;
   sbi: string | null;
@@ -130,7 +130,7 @@ export type BlockList = {
   blocks: BlockFacts[];
 };
 
-/** Describes a scheduling block instance as one row; `counts`: how many of its blocks have each status. */
+/** Describes a scheduling block instance in a list; `counts`: how many of its blocks have each status. */
 export type SbiFacts = {
   id: string;
   status: string;
@@ -142,7 +142,7 @@ export type SbiFacts = {
   requested_by: string;
 };
 
-/** Describes an instance as it was requested, with the present state of its blocks. */
+/** Describes a scheduling block instance as it was requested, with the present state of its blocks. */
 export type SbiDocument = {
   id: string;
   status: string;
@@ -173,7 +173,7 @@ export type SbiAnswer = {
   findings: FindingFacts[];
 };
 
-/** Describes a block of an instance that was aborted; `refused`: why it could not be aborted. */
+/** Describes a block after a request to abort its scheduling block instance; `refused`: why the block could not be aborted. */
 export type SbiAbortedBlock = {
   id: string;
   sbi: string | null;
@@ -198,7 +198,7 @@ export type SbiAbortedBlock = {
   refused: string | null;
 };
 
-/** Describes an instance after a request to abort all of its blocks; `changed`: at least one of them had not ended before. */
+/** Describes a scheduling block instance after a request to abort all of its blocks; `changed`: at least one of them had not ended before. */
 export type AbortedSbi = {
   id: string;
   status: string;
@@ -217,7 +217,7 @@ export type SbiList = {
   sbis: SbiFacts[];
 };
 
-/** Describes an object that stages may wait for. */
+/** Describes a buffer object, such as a data set, for which stages may wait. */
 export type BufferObject = {
   name: string;
   facts: Record<string, unknown>;

@@ -19,7 +19,7 @@ export type FileHits = {
   done: boolean;
 };
 
-/** Holds what one step of a search in a log of a run, or of a job of it, has found. */
+/** Holds what one step of a search in the log of a run, or of one of its jobs, has found. */
 export type LogHits = {
   hits: LogHit[];
   lines: number;
@@ -46,7 +46,7 @@ export type LogLinePlace = {
   done: boolean;
 };
 
-/** Describes a line that was found in a log of some job of a run. */
+/** Describes a line that was found in the log of a job of a run. */
 export type JobLogHit = {
   line: number;
   offset: number;

@@ -18,7 +18,7 @@ export type AtomFacts = {
   before_start: boolean;
 };
 
-/** Describes one output that an arrow names, and the task that makes it. */
+/** Describes one part of a prerequisite: an output, and the task that makes it. */
 export type PrerequisiteAtom = {
   output: string;
   state: "true" | "open" | "lost" | "not taken";
@@ -30,7 +30,7 @@ export type PrerequisiteAtom = {
   members: FamilyMember[];
 };
 
-/** Describes an arrow into a task. */
+/** Describes a prerequisite of a task: what one arrow of the graph makes it wait for. */
 export type PrerequisiteArrow = {
   text: string;
   satisfied: boolean;
@@ -59,7 +59,7 @@ export type OutputFacts = {
   required: boolean;
 };
 
-/** Says what became of a task in a flow. */
+/** Says why a task is over in a flow: it ended, could no longer run, or was removed. */
 export type VerdictFacts = {
   flow: number;
   verdict: string;
@@ -188,7 +188,7 @@ export type WhyDocument = {
   tasks: TaskReasons[];
 };
 
-/** Describes an attempt in short. */
+/** Says when an attempt began, and when and how it ended. */
 export type AttemptInTree = {
   attempt: number;
   worker: string | null;
@@ -198,7 +198,7 @@ export type AttemptInTree = {
   exit_status: number | null;
 };
 
-/** Describes a submission in short; its attempts are listed if there were several. */
+/** Says when a submission of a task began, and when and how it ended; its attempts are listed if there were several. */
 export type SubmissionInTree = {
   submit: number;
   status: string;
@@ -244,7 +244,7 @@ export type RunTree = {
   points: TreePoint[];
 };
 
-/** Describes a task of a graph; `distance` counts the edges between the task and the tasks in the middle of the graph. */
+/** Describes a task of a graph; `distance` counts the edges between the task and the tasks around which the graph was asked for. */
 export type GraphTask = {
   id: string;
   point: string;
@@ -319,7 +319,7 @@ export type GraphGone = {
   edges: GoneEdge[];
 };
 
-/** Describes the whole graph, or what differs from the version `since`. */
+/** Holds the whole graph, or only what has changed since its version `since`. */
 export type GraphAnswer = {
   stages?: boolean;
   run: string;
@@ -354,7 +354,7 @@ export type RunHistory = {
   commands: CommandRecord[];
 };
 
-/** Describes a submission as one row. */
+/** Describes a submission of a task: its times, its last attempt, and how it ended. */
 export type SubmissionOfRun = {
   id: string;
   submit: number;
@@ -393,7 +393,7 @@ export type CriticalPath = {
   steps: CriticalStep[];
 };
 
-/** Describes a task as it was after a batch; `submit` is null for a task that left the pool. */
+/** Describes a task as it was after a batch of changes; `submit` is null for a task that left the pool. */
 export type TaskInBatch = {
   id: string;
   state: string;
@@ -412,14 +412,14 @@ export type BatchFacts = {
   left_pool: string[];
 };
 
-/** Lists batches, oldest first; `next` is the `after` of the next page. */
+/** Lists batches of changes, oldest first; send `next` as `after` to get the next page. */
 export type RunChanges = {
   run: string;
   batches: BatchFacts[];
   next: number | null;
 };
 
-/** Says what a batch did to a task. */
+/** Says how a task changed in a batch of changes. */
 export type TaskChange = {
   id: string;
   before: string;
@@ -428,7 +428,7 @@ export type TaskChange = {
   made: string[];
 };
 
-/** Describes a run as it was after a batch. */
+/** Describes a run as it was after a batch, the changes that a scheduler stored together. */
 export type RunPast = {
   stages?: boolean;
   run: RunFacts;
@@ -471,7 +471,7 @@ export type StatusChange = {
   after: string;
 };
 
-/** Says what a command would change of a task at once. */
+/** Says how a command would change a task at once. */
 export type TriedChange = {
   id: string;
   flows: number[];
@@ -532,7 +532,7 @@ export type RunDiff = {
   files: FileDiff[];
 };
 
-/** Says what a command would do, and what would run then if every job succeeded; `diff` is how a reload would change the definition, and null for every other command; `notices` are sentences about immediate effects on the run, apart from its status. */
+/** Says what a command would do, and what would run then if every job succeeded; `diff` is how a `reload` would change the definition, and null for every other command; `notices` are sentences about immediate effects on the run, apart from its status. */
 export type DryRun = {
   run: string;
   verb: string;

@@ -13,7 +13,7 @@ export type UndoneCounts = {
   skipped: number;
 };
 
-/** Describes a run as one row. `driven`: a scheduler drives this run now; `offered`: any scheduler may take it; `mode`: `live`, or `simulation`, `dummy` or `skip` if its jobs are not real; `parent`: the run of which this run is a task. */
+/** Describes a run without its tasks. `driven`: a scheduler drives this run now; `offered`: any scheduler may take it; `mode`: `live`, or `simulation`, `dummy` or `skip` if its jobs are not real; `parent`: the run of which this run is a task. */
 export type RunFacts = {
   number: number;
   name: string;
@@ -57,7 +57,7 @@ export type RunWithOptions = {
   kept?: number;
 };
 
-/** Describes a run without its tasks. */
+/** Holds a run with its options, without its tasks. */
 export type RunCreated = {
   run: RunWithOptions;
 };
@@ -67,7 +67,7 @@ export type RunDeleted = {
   deleted: string;
 };
 
-/** Describes a command as REST takes it: a verb and its fields; `run` resumes a run. */
+/** Describes a command as REST takes it: the other fields are sent to the request of this `verb`; for the verb `run`, that is the request `carry-on`. */
 export type RunAction = {
   verb: string;
   ids?: string[];
@@ -77,7 +77,7 @@ export type RunAction = {
   message?: string;
 };
 
-/** Says why something waits; `until`: when this clears on its own, if that is known. `needs_action`: this does not clear on its own, `commands` would help, and the task has not ended as the graph allows. */
+/** Says why something waits; `until`: when this clears on its own, if that is known. `needs_action`: an operator must act, because this does not clear on its own and the graph does not allow the task to end this way; `commands` would help. */
 export type RunReason = {
   text: string;
   passes: boolean;
@@ -92,7 +92,7 @@ export type OfRun = {
   stages?: boolean;
 };
 
-/** Describes a task that delays a run. */
+/** Describes a task that keeps a run from continuing, or that needs action. */
 export type RunCause = {
   id: string;
   state: string;
@@ -100,7 +100,7 @@ export type RunCause = {
   reasons: RunReason[];
 };
 
-/** Describes tasks that failed in the same way: `text` says so in one sentence. `name`: what their names have in common, a glob or a family; `end`: how they ended, such as `exit 3`; `error`: what the first of these tasks wrote last; `waiting`: how many tasks wait for them; `log`: the task whose log to read; `ids`: the ids of all these tasks. */
+/** Describes tasks that failed in the same way: `text` says so in one sentence. `name`: a glob or a family that matches these tasks; `end`: how they ended, such as `exit 3`; `error`: what the first of these tasks wrote last; `waiting`: how many tasks wait for them; `log`: the task whose log to read; `ids`: the ids of all these tasks. */
 export type ErrorGroup = {
   text: string;
   count: number;
@@ -121,7 +121,7 @@ export type RunStall = {
   until: string | null;
 };
 
-/** Describes the progress of a run at one point; `done` counts tasks that succeeded or have no work to do, not those that failed or are lost. */
+/** Describes the progress of a run at one point; `done` counts the tasks that succeeded, were not taken, or were removed by a suicide trigger (`=> !task`). */
 export type PointProgress = {
   point: string;
   tasks: number;
@@ -188,7 +188,7 @@ export type RunDocument = {
   lost: LostTask[];
 };
 
-/** Says which points of a run are known and which are to come. */
+/** Says how many points of a run have begun (`known`), and how many will follow (`to_come`). */
 export type PointsSummary = {
   known: number;
   oldest: string | null;
@@ -214,7 +214,7 @@ export type SummaryFacts = {
   held: number;
 };
 
-/** Describes a run in short. */
+/** Describes the progress of a run, and what delays it. */
 export type RunSummary = {
   stages?: boolean;
   batch: number;
@@ -298,7 +298,7 @@ export type GridCause = {
   more: number;
 };
 
-/** Describes a run as a row of the grid. `since`: when it stalled or ended with an error; `earliest`: the first point at which something is left to do; `cells`: one for each of the newest points, in the order of points; `late` and `due`: as in a cell, but for all points. */
+/** Describes a run as a row of the grid. `since`: when the run stalled or ended with an error; `earliest`: the first point at which something is left to do; `cells`: one for each of the newest points, in the order of points; `late` and `due`: as in a cell, but for all points together. */
 export type GridRun = {
   number: number;
   name: string;
@@ -333,7 +333,7 @@ export type RunGrid = {
   left_out: number;
 };
 
-/** Describes the state of a task of a run; events have the same form. */
+/** Describes the state of a task of a run; events list tasks in the same form. */
 export type PooledTask = {
   id: string;
   point: string;
@@ -362,7 +362,7 @@ export type TaskOfRun = {
   worker: string | null;
 };
 
-/** Describes what a task has in common at all points. `branch`: the families that contain the task, outermost first; `shown`: the name that people read, in a run of stages. */
+/** Describes what is the same for a task at all of its points. `branch`: the families that contain the task, outermost first; `shown`: the name that people read, in a run of stages. */
 export type NodeFacts = {
   shown?: string;
   families: string[];
@@ -383,14 +383,14 @@ export type RunTasks = {
   tasks: TaskOfRun[];
 };
 
-/** Says what an attempt asked for. */
+/** Says how much of each resource an attempt asked for. */
 export type AttemptAsked = {
   cpu: number;
   memory_bytes: number;
   gpu: number;
 };
 
-/** Says what an attempt used; null: it was not measured. */
+/** Says how much of each resource an attempt used; null: it was not measured. */
 export type AttemptUsed = {
   memory_bytes: number | null;
   cpu_percent: number | null;
@@ -417,7 +417,7 @@ export type AttemptOfRun = {
   used: AttemptUsed;
 };
 
-/** Lists attempts, oldest first; `left_out`: attempts of older submissions may be missing. */
+/** Lists attempts at the jobs of a run, oldest first; `left_out`: attempts at older jobs may be missing. */
 export type RunAttempts = {
   run: string;
   now: string;
@@ -425,7 +425,7 @@ export type RunAttempts = {
   left_out: boolean;
 };
 
-/** Describes a task of the pool, for scripts. */
+/** Describes a task of the pool of a run in one row, for scripts. */
 export type PoolRow = {
   id: string;
   point: string;
@@ -440,7 +440,7 @@ export type PoolRow = {
   submit: number;
 };
 
-/** Lists the pool of a run, in order of points and names. */
+/** Lists the tasks of the pool of a run, sorted by point and name. */
 export type PoolDump = {
   run: string;
   status: string;
@@ -474,7 +474,7 @@ export type RunBroadcasts = {
   broadcasts: BroadcastSetting[];
 };
 
-/** Describes which state and outputs a task has reached. */
+/** Says which state a task has, and which outputs it made. */
 export type TaskProgress = {
   id: string;
   point: string;
@@ -484,7 +484,7 @@ export type TaskProgress = {
   outputs: Record<string, string>;
 };
 
-/** Says which tasks have reached a state, for xtriggers of other workflows; `reason`: why no task was read. */
+/** Says which tasks of a run have reached a state, for xtriggers of other runs; `reason`: why no task could be read. */
 export type WorkflowProgress = {
   run: string;
   reason: string;
@@ -492,7 +492,7 @@ export type WorkflowProgress = {
   tasks: TaskProgress[];
 };
 
-/** Describes the run of a snapshot. */
+/** Describes the run whose state a snapshot holds. */
 export type SnapshotRun = {
   run: string;
   number: number;

@@ -70,7 +70,7 @@ export type WorkflowDocument = {
   files: DefinitionFile[];
 };
 
-/** Describes a definition that was registered; `is_new`: it was not known before. */
+/** Describes a definition that was registered; `is_new`: it was not registered before. */
 export type RegisteredWorkflow = {
   name: string;
   version: string;
@@ -85,7 +85,7 @@ export type RegisteredWorkflow = {
   is_new: boolean;
 };
 
-/** Lists what was registered. */
+/** Lists the definitions that were registered. */
 export type RegisteredWorkflows = {
   workflows: RegisteredWorkflow[];
 };
@@ -123,7 +123,7 @@ export type RenderedStageFacts = {
   to_come: ValueToCome[];
 };
 
-/** Describes what a run would execute, with every value in its place. */
+/** Describes what a run would execute, with the values of the parameters inserted. */
 export type RenderedWorkflow = {
   name: string;
   version: string;
@@ -149,7 +149,7 @@ export type DependencyFacts = {
   condition: string;
 };
 
-/** Describes the list over which a stage is mapped: the stage runs once for each element. A known list has `count` and its first `items`; otherwise it is the value of `parameter`, or the `output` of a `stage`. A `stage` without an `output`: this stage has the same elements as that stage. */
+/** Describes the list over which a stage is mapped: the stage runs once for each element. A known list has `count` and its first `items`; otherwise it is the value of `parameter`, or the `output` of a `stage`. If there is a `stage` without an `output`, this stage has the same elements as that stage. */
 export type ElementsFacts = {
   max: number;
   count?: number;
@@ -219,7 +219,7 @@ export type StageDocument = {
   files: StageFile[];
 };
 
-/** Describes each stage of a version, for a request with the given parameters. */
+/** Describes each stage of a version, as it would be in a run with the given parameters. */
 export type WorkflowStages = {
   name: string;
   version: string;
@@ -236,7 +236,7 @@ export type DefinitionTask = {
   family: string | null;
 };
 
-/** Describes which task waits for which; `certain`: the child needs the parent. */
+/** Says that the task `child` waits for the task `parent`; `certain`: the child cannot run before the parent has made one of the `outputs`. */
 export type DefinitionEdge = {
   parent: string;
   child: string;
@@ -254,7 +254,7 @@ export type RunRange = {
   cut: boolean;
 };
 
-/** Describes the graph of a version before any run; `range` is there if the points of a run were given. */
+/** Describes the graph of a version before any run; `range` is only there if the request has `options`. */
 export type DefinitionGraph = {
   name: string;
   version: string;

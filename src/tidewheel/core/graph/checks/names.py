@@ -324,6 +324,6 @@ def _check_of_jobs(name: str, node: NodeDef, root: NodeDef, findings: Findings) 
                 RUN_WITHOUT_JOB,
                 f"{item} of {name} has no effect: {name} is a run of {node.workflow}, and has "
                 "no job",
-                f"say it in {node.workflow}, and remove it here; a run gets values by [inputs]",
+                f"set it in {node.workflow}, and remove it here; a run gets values by [inputs]",
                 node.position,
             )
