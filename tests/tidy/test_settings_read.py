@@ -29,7 +29,7 @@ READ_BY_HAND = {
     "[runtime][…][parameter environment templates]": "node_checks",
 }
 # Keys of scheduling block instances that are stored and shown, and change nothing, as they say.
-KEPT_AS_IT_IS = re.compile(r"kept as (it is|they are)|its id|what it is an instance of")
+KEPT_AS_IT_IS = re.compile(r"stored unchanged|its id|what it is an instance of")
 # Fields that are read as a whole: a job runs all scripts in the order of the fields.
 READ_TOGETHER = frozenset(definition.Scripts.__dataclass_fields__)
 

@@ -130,7 +130,7 @@ ROUTES += routes_of(PAUSES, then={"pause_queue": get_queue})
 
 
 class FlavourIn(In):
-    """How many nodes of one flavour a worker has free, or offers."""
+    """Says how many nodes of one flavour a worker has free, or offers."""
 
     flavour: Annotated[str, msgspec.Meta(min_length=1, max_length=LABEL_LENGTH_MAX)]
     nodes: Nodes  # those that no task has alone

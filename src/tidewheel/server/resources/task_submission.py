@@ -55,7 +55,7 @@ class Backoff(In):
 
 
 class FlavouredNodesIn(In):
-    """How many nodes of one flavour a task asks for."""
+    """Says how many nodes of one flavour a task asks for."""
 
     flavour: Text  # "": of all flavours together
     nodes: int
