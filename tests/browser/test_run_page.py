@@ -237,6 +237,7 @@ def test_after_a_command_for_many_nothing_stays_ticked_and_the_end_is_told_when_
     site, page
 ):
     flow = WIDE.replace("20261116T1200Z", "20261116T0600Z").replace(f"1..{MEMBERS}", "1..3")
+    flow = flow.replace("script = false", "script = true")
     run = site.begin("again", flow)
     eventually(lambda: status_of(site, run) == "stalled", "it stalls", 60)
     page.goto(address(site, run, "?views=table&state=failed"))
