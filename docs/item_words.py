@@ -54,7 +54,10 @@ WORDS: dict[str, dict[str, str]] = {
         "…": "A parameter and its values: `1..5`, `1..9..2`, names, or a list that a task "
         "returns: `list.files`."
     },
-    "[task parameters][templates]": {"…": "The form of a parameter in names of tasks."},
+    "[task parameters][templates]": {
+        "…": "How a value of this parameter appears in names of tasks: `_m%(m)02d` makes "
+        "`model_m07` of `model<m>`."
+    },
     "[scheduling]": {
         "initial cycle point": "The point at which the run begins.",
         "final cycle point": "The point at which the run ends; without it, the run has no end.",

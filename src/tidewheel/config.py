@@ -257,7 +257,7 @@ class ServerSettings:
     definition_memory_bytes_max: int = 2 * 1024**3  # address space to read such a definition
     submit_rate: float | None = None  # tasks per second for each queue; None: no limit
     quotas: tuple[str, ...] = ()  # NAME=N or NAME=off for each quota that is not the default
-    failures_max: int = 10  # wrong tokens from one address in a minute; then the address waits
+    failures_max: int = 10  # wrong tokens from one address in a minute; more get 429
     stop_seconds_max: float = 10.0  # how long a stopping server waits for open requests
     manual: Path | None = None  # folder of the built documentation; None: the installed one
     home: Path | None = None  # the state directory; None: that of the user who runs the server

@@ -22,7 +22,8 @@ class SchedulerProcess(TypedDict):
 
 
 class UndoneCounts(TypedDict):
-    """Counts the tasks of a completed run that were not done."""
+    """Counts tasks that did not run although their run completed: `lost` (a task that they
+    need failed) and `skipped` (such as expired or removed)."""
 
     lost: int
     skipped: int

@@ -172,8 +172,8 @@ _ROWS = (
     ),
     View(
         "log-line",
-        "At which byte a line of a log begins, or which line a byte is in; each request "
-        "counts the lines of one part of the file.",
+        "The byte at which a line of a log begins, or the line that a byte is in. Each request "
+        "reads one part of the file; the `cursor` of its answer continues.",
         log_lines.LogLinePlace,
         view_query(
             line=(Batch | None, None), offset=(Batch | None, None), cursor=(_Cursor, ""), **_LOG

@@ -117,9 +117,10 @@ async def _not_routed(
     settings: ServerSettings, request: Request, others: Sequence[Route]
 ) -> Response:
     if others:
-        words = f"{request.method} is not possible here"
+        allowed = ", ".join(dict.fromkeys(route.method for route in others))
+        words = f"this path does not accept {request.method}; it accepts {allowed}"
         told = problems.plain(problems.METHOD_NOT_ALLOWED, "method", words, random_id())
-        told.headers["Allow"] = others[0].method
+        told.headers["Allow"] = allowed
         return told
     # A person sees the answer in a browser; programs want a problem in JSON.
     is_page = "text/html" in request.headers.get("accept", "")

@@ -376,7 +376,7 @@ def read_id_token(
     try:
         public = jwt.PyJWK(key, algorithm=key["alg"])
         if getattr(public.key, "key_size", 0) < RSA_BITS_MIN and key["kty"] == "RSA":
-            raise _refused(f"the provider's key has less than {RSA_BITS_MIN} bits")
+            raise _refused(f"the provider's key has fewer than {RSA_BITS_MIN} bits")
         claims: Document = jwt.decode(
             token,
             key=public.key,

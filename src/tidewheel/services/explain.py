@@ -101,9 +101,12 @@ async def _withdrawn_reasons(store: Store, task: Task) -> list[str]:
     if run.name != name or run.queue != task.queue or run.status not in WITHDRAWN_STATUSES:
         return []
     how = f"tidewheel run {quote(run.name)}"
-    return [
-        f"Its run is {run.status}, and no worker takes this task until the run resumes: {how}"
-    ]
+    until = f"until the run resumes: {how}"
+    if run.is_aborted:
+        until = "again, because its block was aborted"
+    elif run.status == "stopping":
+        until = f"until the run has stopped and resumes: {how}"
+    return [f"Its run is {run.status}, and no worker takes this task {until}"]
 
 
 def _is_told(other: Task, task: Task, names: tuple[str, ...] | None) -> bool:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     "--matching FILTER",
     "List only runs that fit a filter; `tidewheel tasks --help` explains filters.",
 )
-@option("--nested", "Also list nested runs, which are tasks of another run.")
+@option("--nested", "Also list nested runs, which tasks of other runs started.")
 @option(
     "-n --limit", "The maximum number of runs to list.", type=click.IntRange(1, 1000), shown=100
 )

@@ -28,10 +28,11 @@ def output_finding(task: str, output: str) -> str | None:
     may make it."""
     if output not in _MEANT and output not in _OF_RUNS_ONLY:
         return None
-    hint = f"did you mean {_MEANT[output]}? Its job" if output in _MEANT else "its job"
+    hint = f"did you mean {_MEANT[output]}? A" if output in _MEANT else "a"
     return (
-        f"it needs the output {output!r} of {task}, which no task of a queue makes; {hint} "
-        f"makes {', '.join(ALWAYS_KNOWN)}, and what it announces with message --output"
+        f"it needs the output {output!r} of {task}, which no task of a queue has; {hint} task "
+        f"of a queue has {', '.join(ALWAYS_KNOWN)}, and what its job says with `tidewheel "
+        "message --output`"
     )
 
 

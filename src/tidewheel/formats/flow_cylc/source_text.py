@@ -273,8 +273,9 @@ class Inlined:
             return True
         self.includes += 1
         if self.includes > INCLUDES_MAX or len(within) > INCLUDE_DEPTH_MAX:
-            nested = f"includes that are nested more than {INCLUDE_DEPTH_MAX} deep"
-            seen = f"more than {INCLUDES_MAX} includes, or {nested}"
+            seen = f"there are more than {INCLUDES_MAX} includes"
+            if self.includes <= INCLUDES_MAX:
+                seen = f"includes are nested more than {INCLUDE_DEPTH_MAX} deep"
             self.findings.error("too-many-includes", seen, position=position)
             return False
         self.add(wanted, position, within)

@@ -174,7 +174,7 @@ STAGE: Mapping[str, Key] = {
         "whether the stage runs; if not, later stages continue as if it were complete",
     ),
     "for_each": Key(
-        ELEMENTS, "the list for which the stage runs, once for each element (`item`)"
+        ELEMENTS, "a list; the stage runs once for each element, which it sees as `item`"
     ),
     "for_each_max": Key(
         COUNT,

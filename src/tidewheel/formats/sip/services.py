@@ -79,7 +79,7 @@ def _report_unknown(
     obstacles: Findings,
 ) -> None:
     others = [other.id for other in definition.stages if other.id != stage.id]
-    seen = f"service {stage.id} runs until {one.stage!r} has ended, which is not a stage"
+    seen = f"service {stage.id} runs until {one.stage!r} has ended, but there is no such stage"
     hint = meant(one.stage, others, f"the other stages are: {', '.join(others[:10]) or 'none'}")
     findings.warning("unknown-stage", seen, hint, one.position)
     obstacles.error("unknown-stage", seen, hint, one.position)

@@ -445,7 +445,7 @@ class _Validator:
         for name in undeclared:
             guess, place = _guess(name, declared), Position(*used[name])
             report = self._findings.warning if guess else self._findings.note
-            seen = f"{name!r} is not a parameter of any stage: every request must give it"
+            seen = f"a template uses {name!r}, which no stage declares, so it has no default"
             hint = guess or f"give it with each request: {name}=VALUE"
             report("undeclared-parameter", seen, hint, place)
 

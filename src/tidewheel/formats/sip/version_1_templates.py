@@ -97,7 +97,8 @@ class Rewriter:
         """Returns how 2.0 writes `stage.NAME`; ``after`` are the tokens that follow it."""
         if name == "args" and self._is_compose:
             if after not in (["}", "}"], ["-", "}", "}"]):
-                self._report(line, "stage.args, which is a text in version 1, but not in 2.0")
+                what = "stage.args, which is a string in version 1; in 2.0 write args.NAME"
+                self._report(line, what)
             return "args"
         if name in _UNTOLD:
             self._report(line, f"{written}, which templates of 2.0 do not know")

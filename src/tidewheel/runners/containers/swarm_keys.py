@@ -61,7 +61,7 @@ def _is_other_network(value: object) -> bool:
 
 _UNKNOWN = "a Swarm does not know this key"
 _DROPPED = "a Swarm ignores this key"
-_POWERS = "a Swarm ignores this key, and its containers have fewer powers"
+_POWERS = "a Swarm ignores this key: the containers run without what it asks for"
 _CONFINED = "a Swarm ignores this key, and isolates its containers differently"
 REMOVE = "remove it"
 

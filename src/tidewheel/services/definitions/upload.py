@@ -95,13 +95,13 @@ def path_findings(paths: Iterable[str]) -> list[str]:
     for path in paths:
         found += (f"{path[:100]!r} {words}" for words in _wrong(path))
         if path in seen:
-            found.append(f"{path[:100]!r} is there twice")
+            found.append(f"{path[:100]!r} is there twice; include each path once")
         seen.add(path)
         if path.count("/") <= FOLDERS_DEEP_MAX:
             folders |= {str(above) for above in PurePosixPath(path).parents} - {"."}
         if len(found) >= FINDINGS_MAX:
             return found
-    found += (f"{path[:100]!r} is a file and a folder" for path in sorted(seen & folders))
+    found += (f"{path[:100]!r} is both a file and a folder" for path in sorted(seen & folders))
     return found[:FINDINGS_MAX]
 
 

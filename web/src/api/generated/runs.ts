@@ -7,7 +7,7 @@ export type SchedulerProcess = {
   pid: number;
 };
 
-/** Counts the tasks of a completed run that were not done. */
+/** Counts tasks that did not run although their run completed: `lost` (a task that they need failed) and `skipped` (such as expired or removed). */
 export type UndoneCounts = {
   lost: number;
   skipped: number;

@@ -66,7 +66,7 @@ function PostObject() {
   return (
     <form className="post-object" onSubmit={(event) => { event.preventDefault(); posting.mutate(); }}>
       <input className="input" placeholder="Name of an object" aria-label="Name of an object" value={name} onChange={(event) => setName(event.target.value)} />
-      <input className="input mono" placeholder={'{"bytes": 1024}'} aria-label="Facts about it, a JSON object" aria-invalid={!isObject} value={facts} onChange={(event) => setFacts(event.target.value)} />
+      <input className="input mono" placeholder={'{"bytes": 1024}'} aria-label="Facts about the object, as JSON" aria-invalid={!isObject} value={facts} onChange={(event) => setFacts(event.target.value)} />
       <Button type="submit" disabled={name.trim() === "" || !isObject || posting.isPending}>Post</Button>
       {!isObject && <small className="wrong">Write the facts as a JSON object.</small>}
       {posting.error !== null && <Failure error={posting.error} />}
