@@ -197,7 +197,7 @@ def test_no_file_leads_out_of_the_folder_of_the_run(refused, path):
         (captured(kind="python", text="flow.py"), "because loading one executes its code"),
         (captured(kind="ksh"), "kind"),
         ({"definition": {"workflow": "t", "text": PLAIN, "files": NO_BASE64}}, "base64"),
-        (captured(files={"a": b"", "a/b": b""}), "is a file and a folder"),
+        (captured(files={"a": b"", "a/b": b""}), "is both a file and a folder"),
         ({"flow": 7, "workflow": []}, "flow"),
         ([], "object"),
     ],

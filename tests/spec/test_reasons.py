@@ -54,7 +54,7 @@ async def why(world, task_id):
                 'networks: {lab: {external: true}}\\nvolumes: [5]"}',
             },
             "--allow-compose external; network lab must exist on the engine of the worker that "
-            "runs it (docker network create lab)",
+            "runs the stage (docker network create lab)",
         ),
         ({"resources": Resources(labels=frozenset({"allow:build"}))}, ""),
         (
@@ -83,7 +83,7 @@ async def test_everything_that_is_lacking_is_named_at_once():
     assert await reasons(world.store, TaskId("a")) == [
         "It asks for 1 TiB of memory; the largest worker offers 1 GiB; it asks for 2 GPUs; the "
         "largest worker offers 0; no worker offers the labels 'fast', 'runner:slurm'; start "
-        "one: tidewheel worker --queue default --memory 1TiB --gpu 2 --label fast "
+        "a worker: tidewheel worker --queue default --memory 1TiB --gpu 2 --label fast "
         "--runner slurm"
     ]
 

@@ -197,7 +197,7 @@ ZEROS = bytes(80 * 1024 * 1024)
         ([("../out", b"x", {})], "leads somewhere else"),
         ([("/tmp/out", b"x", {})], "leads somewhere else"),
         ([("stages/../../out", b"x", {})], "leads somewhere else"),
-        ([("there", b"", LINK), ("there/passwd", b"x", {})], "is a file and a folder"),
+        ([("there", b"", LINK), ("there/passwd", b"x", {})], "is both a file and a folder"),
         ([("twice", b"1", {}), ("twice", b"2", {})], "is there twice"),
         ([("stages/b/1.0.0/l", b"", LINK)], "stages/b/1.0.0/l is a link"),
         ([("stages/b/1.0.0/l", b"", LINK | {"type": tarfile.LNKTYPE})], "is a link"),
