@@ -40,7 +40,7 @@ def test_a_parent_that_is_never_at_the_points_asked_for_is_an_error() -> None:
     assert finding.code == "parent-never-there"
     never = "tasks wait for a only at points where it never runs, first at 2"
     assert finding.message == never
-    assert finding.hint.startswith("a runs at 1, 3, 5;")
+    assert finding.hint.startswith("a runs at 1, 3, 5, …;")
 
 
 def test_a_parent_that_is_missing_at_some_points_is_a_warning() -> None:

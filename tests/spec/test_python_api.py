@@ -791,7 +791,10 @@ def test_a_date_in_a_workflow_of_numbers_is_answered_with_how_to_have_dates():
 
 def test_an_index_of_what_a_task_returns_is_not_mistaken_for_a_cycle_point():
     flow, a = integer_flow("a")
-    with flow.cycle("P1"), pytest.raises(BadStatement, match="'sum' is none") as refusal:
+    with (
+        flow.cycle("P1"),
+        pytest.raises(BadStatement, match="'sum' is not an offset") as refusal,
+    ):
         a["sum"]
     assert refusal.value.hint == (
         'for a value that a returns write .value("sum") after its call'

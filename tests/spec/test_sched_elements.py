@@ -392,7 +392,7 @@ def test_nobody_merges_elements_of_two_lists_by_hand():
     run = joined().returns("1/list", "files[1@1]").reflows("1/list")
     run.returns("1/list", "files[1@2]").triggers("1/process_file0", flow=2)
     assert run.flows == {"1/process_file0": [1]}
-    assert "in that flow it runs after the" in run.notices("another list")[0]
+    assert "it runs there when the" in run.notices("another list")[0]
     run.succeeds("1/process_file0")
     assert run.flows == {"1/process_file0": [2], "1/plot_file0": [1]}
 
