@@ -107,7 +107,7 @@ def test_a_worker_in_python_executes_handlers_through_a_server(server, admin, tm
 
 def test_a_token_is_for_a_server(tmp_path):
     for where in (None, f"sqlite:///{tmp_path}/a.db"):
-        with pytest.raises(BadSetting, match="give its address"):
+        with pytest.raises(BadSetting, match="give the address of the server"):
             AsyncClient(where, token="tw_1_x")
 
 
