@@ -189,7 +189,7 @@ def test_what_others_call_a_command_is_no_command_here_and_leads_to_one():
 
 
 def test_an_error_without_advice_leads_to_the_help_of_its_command(tidewheel):
-    for words in (["worker", "--queue"], ["init", "a b"], ["submit", "--id"]):
+    for words in (["worker", "--queue"], ["submit", "--id"]):
         assert tidewheel(*words).err.endswith(f"\n  See: tidewheel {words[0]} --help\n"), words
     assert tidewheel("--nosuch").err.endswith("\n  See: tidewheel --help\n")
 

@@ -219,7 +219,10 @@ def test_a_task_may_need_either_end_of_another(tidewheel):
     [
         ("success", "did you mean succeeded?"),
         ("finish", "did you mean finished?"),
-        ("started", "it makes succeeded, failed, cancelled, finished, and what its job says"),
+        (
+            "started",
+            "task of a queue has succeeded, failed, cancelled, finished, and what its job says",
+        ),
     ],
 )
 def test_an_output_that_no_task_of_a_queue_makes_is_refused(tidewheel, output, hint):
