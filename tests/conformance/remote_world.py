@@ -74,9 +74,11 @@ class RemoteWorld(World):
         return RemoteDoor(opening, self._server)
 
     def agrees(self, ours: Any, theirs: Any) -> bool:
-        """Of several reasons to refuse, a server sees first who speaks."""
-        both_refuse = _is_refusal(ours) and _is_refusal(theirs)
-        return bool(ours == theirs or (both_refuse and "there is no worker" in ours[2]))
+        """Of several reasons to refuse, a server sees first who speaks; and it names a field as
+        its caller did."""
+        if ours == theirs or not (_is_refusal(ours) and _is_refusal(theirs)):
+            return bool(ours == theirs)
+        return "there is no worker" in ours[2] or ours[:2] == theirs[:2] == INVALID
 
     def execute(self, statement: str, given: dict[str, Any] | None = None) -> list[Any]:
         raise AssertionError(f"a server speaks no SQL: {statement} {given}")
@@ -94,6 +96,9 @@ class RemoteDoor(Door):
             return super().__getattr__(name)
         operation = getattr(self._server.behind.store, name)
         return lambda *given, **options: self._server.do(_awaited(operation(*given, **options)))
+
+
+INVALID = ("InvalidTask", "invalid")
 
 
 def _is_refusal(answer: Any) -> bool:

@@ -437,9 +437,11 @@ def test_a_write_behind_a_slow_commit_of_a_closing_store_is_answered(tmp_path):
 
     async def main():
         store = open_sqlite_store(StoreSettings(url=f"sqlite:///{tmp_path}/x.db"))
+        # The first write of a turn is carried out here, the second in the store's thread.
+        quick = asyncio.create_task(store.transact(lambda _: None))
         slow = asyncio.create_task(store.transact(lambda _: go_on.wait()))
         closing = asyncio.create_task(store.close())
-        await asyncio.sleep(0)  # both have begun
+        await asyncio.sleep(0)  # all have begun
         try:
             with pytest.raises(StoreUnreachable, match="is closed"):
                 await asyncio.wait_for(
@@ -447,7 +449,7 @@ def test_a_write_behind_a_slow_commit_of_a_closing_store_is_answered(tmp_path):
                 )
         finally:
             go_on.set()
-            await asyncio.gather(slow, closing)
+            await asyncio.gather(quick, slow, closing)
 
     asyncio.run(main())
 

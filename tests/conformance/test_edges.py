@@ -226,6 +226,15 @@ def test_an_amendment_keeps_the_rules_of_a_new_task(store, bad):
     assert store.everything() == before
 
 
+@pytest.mark.req("R003-12")
+def test_a_value_that_no_task_may_have_is_refused_whatever_the_status_of_the_task(store):
+    """A server looks at values first; every store refuses the same way."""
+    store.put("a")
+    store.run_through("a")
+    with pytest.raises(InvalidTask):
+        store.amend("a", Amendment(max_retries=-1))
+
+
 @pytest.mark.req("R003-1")
 def test_an_amended_name_is_unique_too(store):
     store.put("a", armed=False)

@@ -2,33 +2,22 @@
 
 Theory of operation
 -------------------
-All writes of a process go through one thread. It takes all scripts that are waiting, runs
-them in one ``BEGIN IMMEDIATE`` transaction, each behind a savepoint so that a refused one
-undoes only itself, and commits once: under load one fsync serves many operations, when idle
-nothing waits. A script that is alone is undone with its transaction, and needs no savepoint.
-An operation is answered after the commit, never before (promise D1): the answers for one
-event loop are handed over together, and each is concluded there, whether or not its caller
-still waits. Scripts that only read run beside it, in threads with connections of their own.
-
-Other processes may use the same file. Their commits are noticed through ``data_version`` on
-the writer's own connection, which changes for every commit but its own; it is looked at as
-often as the settings say.
+Scripts that write are run by the writer of the file, one transaction after the other
+(``sqlite_writer``). Scripts that only read run beside it, on connections of their own: in
+threads, or, if it is a few rows, in the thread of the caller.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import math
 import os
-import queue
 import random
 import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
@@ -40,19 +29,17 @@ import apsw
 from tidewheel.api.tasks import Figure, Violation
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
-from tidewheel.errors import StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import LITERAL, load_queries
 from tidewheel.store.sqlite_file import (
-    StoreFiles,
     connect,
     file_path,
     in_our_words,
     prepare,
 )
-from tidewheel.store.store import STORE_CLOSED, Conclude, DatabaseStore
+from tidewheel.store.sqlite_writer import SqliteWriter, nothing
+from tidewheel.store.store import Conclude, DatabaseStore
 from tidewheel.store.transaction import (
     AS_THEY_ARE,
     News,
@@ -78,7 +65,6 @@ SUCCEED = ("keep_successes", "add_successes", "drop_leases")
 # The same of one task alone, without the tables in which SQLite would look for it.
 TAKE_ONE = ("take_leases", "add_claims", "leave_ready_alone")
 SUCCEED_ONE = ("keep_successes", "add_successes", "drop_lease")
-_STOP = object()
 
 
 class SqliteTransaction(Transaction):
@@ -230,62 +216,6 @@ def _joined(queries: tuple[str, ...]) -> tuple[str, list[str]]:
     return "".join(texts), [name for text in texts for name in parameter_names(text)]
 
 
-def _conclude_nothing(_is_written: bool) -> None:
-    pass
-
-
-class _Job(NamedTuple):
-    """Is a write on its way to the writer's thread."""
-
-    script: Script[Any]
-    waiter: asyncio.Future[Any] | None = None  # of its caller; None: nobody waits
-    conclude: Conclude = _conclude_nothing
-
-
-class _Answer(NamedTuple):
-    """Holds what became of a write, on its way back."""
-
-    job: _Job
-    result: Any
-    failure: BaseException | None
-
-
-def _settle(answers: Sequence[_Answer]) -> None:
-    """Concludes writes in their order, and answers; in the loop of those who wait.
-
-    What goes wrong with one is no matter of the others.
-    """
-    for job, result, failure in answers:
-        waiter, error = job.waiter, failure
-        assert waiter is not None
-        try:
-            job.conclude(failure is None)
-        except BaseException as raised:
-            error = raised
-            if waiter.done():
-                told = {"message": "a write was not concluded", "exception": raised}
-                waiter.get_loop().call_exception_handler(told)
-        if waiter.done():  # its caller has gone away
-            continue
-        if error is None:
-            waiter.set_result(result)
-        else:
-            # No future takes a StopIteration, as it would end whoever awaits it.
-            is_stop = isinstance(error, StopIteration)
-            waiter.set_exception(RuntimeError(repr(error)) if is_stop else error)
-
-
-def _hand_over(answers: Sequence[_Answer]) -> None:
-    """Has writes answered in the loops of those who wait for them; from the writer's thread."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
-    for answer in answers:
-        if answer.job.waiter is not None:
-            by_loop.setdefault(answer.job.waiter.get_loop(), []).append(answer)
-    for loop, ours in by_loop.items():
-        with contextlib.suppress(RuntimeError):  # it is closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, ours)
-
-
 class SqliteStore(DatabaseStore):
     """Is a Store in one SQLite file."""
 
@@ -301,25 +231,23 @@ class SqliteStore(DatabaseStore):
     ) -> None:
         super().__init__(settings.submit, chance, failpoint)
         self._path, self._settings, self._clock, self._vfs = path, settings, clock, vfs
-        self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        # Held to put a job, and to close: so no job comes behind _STOP.
-        self._entrance = threading.Lock()
-        self._writer = connect(path, settings, clock=clock, vfs=vfs)
-        self._writing = SqliteTransaction(self._writer)
-        self._data_version: int = self._writer.pragma("data_version")
-        self._files = StoreFiles(path)
-        self._looked_at = -math.inf  # by the local clock: when it was looked at last
+        connection = connect(path, settings, clock=clock, vfs=vfs)
+        self._writer = SqliteWriter(
+            path,
+            settings,
+            connection,
+            SqliteTransaction(connection),
+            is_watched=lambda: bool(self._listeners),
+            tell_others_wrote=partial(self.tell_listeners, Wake(everything=True)),
+        )
         self._readers = ThreadPoolExecutor(READERS, "tidewheel-sqlite-reader")
         self._reader = threading.local()  # of each thread of the readers
         self._reader_connections: list[apsw.Connection] = []
         self._looking_now = threading.Lock()
         self._reader_now = SimpleNamespace()
-        self._thread = threading.Thread(target=self._write_loop, name="tidewheel-sqlite-writer")
-        self._thread.daemon = True
-        self._thread.start()
 
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
-        return await self.carry_through(script, news, _conclude_nothing)
+        return await self.carry_through(script, news, nothing)
 
     async def carry_through(
         self,
@@ -330,11 +258,8 @@ class SqliteStore(DatabaseStore):
         has_claims: bool = False,
     ) -> Result:
         del news, has_claims  # other processes watch the file; every write is concluded
-        waiter: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        with self._entrance:
-            self._require_open()
-            self._jobs.put(_Job(script, waiter, conclude))
-        return await waiter
+        self._require_open()
+        return await self._writer.write(script, conclude)
 
     async def look(self, script: Script[Result]) -> Result:
         self._require_open()
@@ -378,13 +303,10 @@ class SqliteStore(DatabaseStore):
         """
         if os.getpid() != self._process:
             return
-        with self._entrance:
-            if not self._is_closed:
-                self._is_closed = True
-                self._jobs.put(_STOP)
-        await asyncio.to_thread(self._thread.join)
+        self._is_closed = True
+        await self._writer.close()
         self._readers.shutdown(wait=True)
-        for connection in (*self._reader_connections, self._writer):
+        for connection in self._reader_connections:
             connection.close()
 
     # ---- reading ----
@@ -427,109 +349,9 @@ class SqliteStore(DatabaseStore):
             failure = in_our_words(self._path, error)
         raise failure
 
-    # ---- writing ----
-
-    def _write_loop(self) -> None:
-        try:
-            while True:
-                batch, stop = self._next_batch()
-                if batch:
-                    self._commit_batch(batch)
-                if stop:
-                    return
-                self._notice_others()
-        finally:
-            self._refuse_what_is_left()
-
-    def _refuse_what_is_left(self) -> None:
-        """Refuses the writes that still wait, if the writer thread ended by its own fault."""
-        with self._entrance:
-            self._is_closed = True
-            with contextlib.suppress(queue.Empty):
-                while True:
-                    job = self._jobs.get_nowait()
-                    if job is not _STOP:
-                        _hand_over([_Answer(job, None, StoreUnreachable(STORE_CLOSED))])
-
-    def _next_batch(self) -> tuple[list[_Job], bool]:
-        """Waits for a write; returns all that came meanwhile, and whether to stop then."""
-        batch: list[_Job] = []
-        # With listeners it wakes now and then, to see whether other processes have written.
-        timeout = None
-        if self._listeners:
-            rest = self._looked_at + self._settings.poll_seconds - time.monotonic()
-            timeout = max(0.0, rest)
-        with contextlib.suppress(queue.Empty):
-            job = self._jobs.get(timeout=timeout)
-            while job is not _STOP:
-                batch.append(job)
-                if len(batch) >= self._settings.batch_operations_max:
-                    return batch, False
-                job = self._jobs.get_nowait()
-            return batch, True
-        return batch, False
-
-    def _commit_batch(self, batch: list[_Job]) -> None:
-        answers: list[_Answer] = []
-        is_alone = len(batch) == 1
-        try:
-            self._files.require(self._writer)  # or what is written would be lost
-            self._writer.execute("BEGIN IMMEDIATE")
-            for job in batch:
-                answers.append(self._run_job(job, is_alone=is_alone))
-            is_refused = is_alone and answers[0].failure is not None
-            self._writer.execute("ROLLBACK" if is_refused else "COMMIT")
-        except BaseException as error:
-            # Nothing of the batch is in the file; every caller of the batch must hear so.
-            told = in_our_words(self._path, error)
-            if self._writer.in_transaction:  # after a full disk SQLite has rolled back itself
-                with contextlib.suppress(apsw.Error):
-                    self._writer.execute("ROLLBACK")
-            answers = [_Answer(job, None, refused or told) for job, _, refused in answers]
-            answers += [_Answer(job, None, told) for job in batch[len(answers) :]]
-        _hand_over(answers)
-
-    def _run_job(self, job: _Job, *, is_alone: bool) -> _Answer:
-        """Runs a script. One that is refused is undone, or will be with the transaction in
-        which it is alone."""
-        if not is_alone:
-            self._writer.execute("SAVEPOINT job")
-        try:
-            answer = _Answer(job, job.script(self._writing), None)
-        except Exception as error:
-            # Whatever is wrong with this script, others of the batch have no part in it. A
-            # promise of the schema that was about to be broken is a bug, not an outage.
-            is_bug = isinstance(error, apsw.ConstraintError)
-            if isinstance(error, apsw.Error) and not is_bug:
-                raise
-            answer = _Answer(job, None, AssertionError(str(error)) if is_bug else error)
-            if not is_alone:
-                self._writer.execute("ROLLBACK TO job; RELEASE job")
-            return answer
-        if not is_alone:
-            self._writer.execute("RELEASE job")
-        return answer
-
-    # ---- noticing other processes ----
-
-    def _notice_others(self) -> None:
-        # A busy writer looks half a poll early, behind a commit: then it need not be woken.
-        now = time.monotonic()
-        if not self._listeners or now < self._looked_at + self._settings.poll_seconds / 2:
-            return
-        self._looked_at = now
-        with contextlib.suppress(apsw.Error):
-            version = self._writer.pragma("data_version")
-            if version != self._data_version:
-                self._data_version = version
-                self.tell_listeners(Wake(everything=True))
-
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         stop = super().listen(listener)
-        # Wakes the writer, which from now on looks whether other processes have written.
-        with self._entrance:
-            if not self._is_closed:
-                self._jobs.put(_Job(lambda _: None))
+        self._writer.wake()
         return stop
 
 

@@ -150,7 +150,7 @@ def connect(
     with translated(path):
         connection = apsw.Connection(str(path), flags=flags, vfs=vfs, statementcachesize=256)
         try:
-            connection.set_busy_handler(_patience(settings.busy_seconds_max))
+            connection.set_busy_handler(patience(settings.busy_seconds_max))
             mode = connection.pragma("journal_mode", "wal")
             connection.pragma("synchronous", "full")
             connection.pragma("foreign_keys", True)
@@ -173,7 +173,7 @@ def connect(
     return connection
 
 
-def _patience(seconds_max: float) -> Callable[[int], bool]:
+def patience(seconds_max: float) -> Callable[[int], bool]:
     """Returns a function that is called while another process writes, and says whether to try
     once more. SQLite's own would sleep up to 100 ms at a time, and miss its turn again and
     again beside a busy writer, whose transactions take a few ms."""

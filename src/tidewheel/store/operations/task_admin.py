@@ -104,8 +104,12 @@ def arm(tx: Transaction, effects: Effects, task_id: TaskId) -> None:
 
 
 def amend(tx: Transaction, task_id: TaskId, amendment: Amendment, limits: SubmitLimits) -> None:
-    """Changes fields of a waiting task; their new values keep the rules of a new task."""
-    task = _lock_waiting(tx, task_id, "amend")
+    """Changes fields of a waiting task; their new values keep the rules of a new task.
+
+    Values that no task may have are refused first, whatever the task's status: over the network
+    they are refused before the task is looked at.
+    """
+    task = lock_task(tx, task_id)
     given = {
         f.name: value
         for f in fields(amendment)
@@ -115,6 +119,7 @@ def amend(tx: Transaction, task_id: TaskId, amendment: Amendment, limits: Submit
         given["handler"] = get(tx, task_id).handler
     if why := refusal(NewTask(id=task_id, queue=task.queue, **given), limits):
         raise why
+    _require_waiting(task, "amend")
     if amendment.name is not None:
         for _, holder in tx.rows("find_task_names", names=[amendment.name]):
             if holder != task_id:
@@ -125,9 +130,13 @@ def amend(tx: Transaction, task_id: TaskId, amendment: Amendment, limits: Submit
 
 def _lock_waiting(tx: Transaction, task_id: TaskId, operation: str) -> TaskState:
     task = lock_task(tx, task_id)
-    if task.status is not Status.WAITING:
-        raise WrongStatus(task_id, operation, task.status, [Status.WAITING])
+    _require_waiting(task, operation)
     return task
+
+
+def _require_waiting(task: TaskState, operation: str) -> None:
+    if task.status is not Status.WAITING:
+        raise WrongStatus(task.id, operation, task.status, [Status.WAITING])
 
 
 def configure_queue(

@@ -1,0 +1,123 @@
+"""Where writes to a SQLite file are carried out: by their caller, or by the store's thread."""
+
+import asyncio
+import threading
+import time
+
+import apsw
+import pytest
+
+from tidewheel.config import StoreSettings
+from tidewheel.store.sqlite import open_sqlite_store
+
+LONG_SECONDS = 0.02
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "store.db"
+
+
+def on(path, main):
+    """What a coroutine returns that is given a new store on this file."""
+
+    async def opened():
+        store = open_sqlite_store(StoreSettings(url=f"sqlite:///{path}"))
+        try:
+            return await main(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(opened())
+
+
+def thread(_tx):
+    return threading.current_thread()
+
+
+def slow_thread(_tx):
+    """A script that takes as long as a commit on a slow disk."""
+    until = time.monotonic() + LONG_SECONDS
+    while time.monotonic() < until:
+        pass
+    return threading.current_thread()
+
+
+def ours(threads):
+    return [one is threading.main_thread() for one in threads]
+
+
+def test_a_write_that_is_alone_is_carried_out_by_its_caller(path):
+    async def main(store):
+        return [await store.transact(thread) for _ in range(2)]
+
+    assert ours(on(path, main))[0]
+
+
+def test_a_turn_of_the_loop_writes_once_and_leaves_the_rest_to_the_thread(path):
+    async def main(store):
+        return await asyncio.gather(*[store.transact(thread) for _ in range(50)])
+
+    assert ours(on(path, main)) == [True] + [False] * 49
+
+
+def test_a_loop_that_writes_without_end_lets_others_have_their_turn(path):
+    async def main(store):
+        turns = 0
+
+        async def count():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count())
+        for _ in range(100):
+            await store.transact(thread)
+        counting.cancel()
+        return turns
+
+    assert on(path, main) >= 50
+
+
+def test_a_locked_file_stops_the_write_and_not_the_loop(path):
+    async def main(store):
+        await store.transact(thread)
+        other = apsw.Connection(str(path))
+        other.execute("BEGIN IMMEDIATE")
+        await asyncio.sleep(0)
+        write = asyncio.create_task(store.transact(thread))
+        await asyncio.sleep(0)  # it has begun: this line is reached while the file is locked
+        assert not write.done()
+        other.execute("COMMIT")
+        other.close()
+        return [await asyncio.wait_for(write, 20)]
+
+    assert ours(on(path, main)) == [False]
+
+
+def test_on_a_slow_disk_the_thread_has_the_writes(path):
+    async def main(store):
+        threads = []
+        for _ in range(20):
+            threads.append(await store.transact(slow_thread))
+            await asyncio.sleep(0)
+        return threads
+
+    where = ours(on(path, main))
+    assert 2 <= sum(where) <= 4  # two, and one whenever twenty times as long has passed
+
+
+def test_a_refused_write_of_the_caller_leaves_nothing_behind(path):
+    def refused(tx):
+        tx.rows("pause_queue", queue="q", paused=True)
+        raise ValueError("no")
+
+    async def main(store):
+        with pytest.raises(ValueError, match="no"):
+            await store.transact(refused)
+        await asyncio.sleep(0)
+        await store.pause_queue("r", paused=True)
+        return [view.queue for view in await store.queues()]
+
+    assert on(path, main) == ["r"]
