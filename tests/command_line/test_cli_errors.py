@@ -138,7 +138,7 @@ def test_a_damaged_store_is_left_alone(tidewheel):
         (["tasks", "--colour"], "No such option"),
         (["tasks", "--limit", "0"], "0 is not in the range"),
         (["tasks", "--status", "runing"], "status is 'runing'"),
-        (["message", "hi"], "this command does not run inside a job"),
+        (["message", "hi"], "you are not inside a job"),
         (["message"], "nothing to send"),
         (["worker", "--handlers", "nothing:here"], "handlers is 'nothing:here'"),
         (["worker", "--handlers", "json"], "handlers is 'json'"),

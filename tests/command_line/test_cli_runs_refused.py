@@ -180,7 +180,7 @@ WORDS_AND_REFUSALS = [
     (["stop", "--now", "--kill"], "--now and --kill"),
     (["pause", "forecast", "1/prep"], "concerns the whole run"),
     (["message", "forecast", "1/prep", "x", "--progress", "0.5"], "only inside a job"),
-    (["message", "hello"], "does not run inside a job"),
+    (["message", "hello"], "you are not inside a job"),
     (["tree", "1/prep", "--window", "1"], "applies to the whole pool"),
     (["log", "1/prep", "1/post"], "one task at a time"),
     (["reload", "forecast", "nowhere"], "tidewheel reload forecast/run1 DIR"),

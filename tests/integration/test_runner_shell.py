@@ -3,11 +3,12 @@
 import asyncio
 import json
 import os
+import re
 import shlex
 import stat
 import subprocess
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -123,6 +124,28 @@ def test_a_failure_tells_the_exit_status_and_the_last_words(tmp_path):
         "exit status 3; last line of job.err: no such \\x1b[1mfile"
     )
     assert json.loads(end.error.args) == {"exit_status": 3}
+
+
+def test_a_kill_tells_how_long_the_job_had_although_the_grace_was_cut_short(tmp_path):
+    """A worker that stops asks a job to end, and in the end gives it no more time."""
+    is_ready = tmp_path / "ready"
+    os.mkfifo(is_ready)
+    task = claimed(command=f"trap '' TERM; echo > {is_ready}; while :; do sleep 0.05; done")
+
+    async def scenario():
+        async with open_shell(tmp_path) as runner:
+            job = await runner.start(assigned(task, tmp_path), RecordedReports())
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                await asyncio.to_thread(is_ready.read_text)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(job.stop(60), 0.3)
+                await job.stop(0)
+                return await job.wait()
+
+    end = asyncio.run(scenario())
+    assert re.fullmatch(
+        r"killed: it did not end within \d\.[1-9] s of SIGTERM", end.error.description
+    )
 
 
 @pytest.mark.parametrize("status", [1, 2, 126, 127, 128, 200, 255])

@@ -98,7 +98,7 @@ def test_one_member_that_can_still_make_an_output_is_enough_where_any_is():
 
 def test_a_parent_that_was_removed_does_not_come_again_on_its_own():
     run = Scenario("a & b => c\nx").succeeds("1/a").removes("1/a")
-    never = "1/a was removed, and nothing runs it again: its prerequisites were met before"
+    never = "1/a was removed, and nothing runs it again: its prerequisites were already met"
     assert first(run, "1/c") == (f"1/c needs 1/a:succeeded; {never}", False, "trigger 1/a")
 
 

@@ -126,7 +126,7 @@ def test_removing_the_head_of_one_flow_moves_that_chain_on():
 
 def test_forgetting_a_parent_opens_its_children_again():
     run = Scenario("a => b\nb & x => c").succeeds("1/a").succeeds("1/b").removes("1/b")
-    never = "1/b was removed, and nothing runs it again: its prerequisites were met before"
+    never = "1/b was removed, and nothing runs it again: its prerequisites were already met"
     assert run.why("1/c")[0][:3] == (f"1/c needs 1/b:succeeded; {never}", False, "trigger 1/b")
     run.succeeds("1/x")
     assert run.pool == {"1/c": "waiting"}

@@ -73,7 +73,7 @@ def test_a_length_of_time_is_positive_or_not_given(field, seconds):
     assert accepted(**{field: None})
     assert accepted(**{field: 0.001})
     assert findings(**{field: seconds}) == [
-        f"{field} is {seconds!r}; expected more than 0, or null"
+        f"{field} is {seconds!r}; expected more than 0; for no limit, leave it out"
     ]
 
 

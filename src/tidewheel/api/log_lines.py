@@ -85,8 +85,8 @@ class LogLinePlace(TypedDict):
     """Says at which byte (`offset`) a line of a log begins.
 
     If `done` is false, the line was not reached yet: `line` and `offset` say how far the lines
-    were counted; send `cursor` to continue from there. If the log has fewer lines than were
-    asked for, this is its last line.
+    were counted; send `cursor` to continue from there. If the log ends before the line or the
+    byte that was asked for, the answer is about its last line.
     """
 
     run: str

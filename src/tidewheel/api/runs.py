@@ -484,7 +484,7 @@ class BroadcastSetting(TypedDict):
 
 
 class RunBroadcasts(TypedDict):
-    """Lists the settings of a run that broadcasts changed."""
+    """Lists the settings of a run that were changed by broadcasts."""
 
     run: str
     broadcasts: list[BroadcastSetting]

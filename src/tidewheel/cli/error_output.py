@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import resource
 
 import click
 
@@ -36,9 +37,15 @@ def tell(error: Exception, help_text: str, *, as_json: bool) -> int:
         what, advice = what_and_advice(error)
         _show(error.code, what, advice or help_text, as_json=as_json)
         return ExitCode.REFUSED if isinstance(error, Refused) else ExitCode.UNAVAILABLE
-    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        what = f"no file descriptors are left: {error.strerror}"
-        _show("file", what, "Raise the limit and try again: ulimit -n 1024", as_json=as_json)
+    if isinstance(error, OSError) and error.errno == errno.EMFILE:
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        what = f"this process may have {limit} files open (ulimit -n), and all of them are"
+        advice = f"Raise the limit and try again: ulimit -n {4 * limit}"
+        _show("file", what, advice, as_json=as_json)
+        return ExitCode.UNAVAILABLE
+    if isinstance(error, OSError) and error.errno == errno.ENFILE:
+        what = "this machine has as many files open as it may (sysctl fs.file-max)"
+        _show("file", what, "End other programs, or raise this limit", as_json=as_json)
         return ExitCode.UNAVAILABLE
     if isinstance(error, OSError) and error.filename is not None:
         what = f"{error.filename}: {error.strerror}"

@@ -111,7 +111,7 @@ SIZE = Parsed("size", parse_size, SIZES_ACCEPTED)
 NODES = Parsed("nodes", parse_nodes, "N, or FLAVOUR=N, with N from 1: 4, compute_a=10")
 NEED = Parsed("id[:output]", parse_need, "ID, or ID:OUTPUT")
 LIMIT = Parsed(
-    "[key=]n", parse_limit, "4 for the queue, KEY=4 for a key, '*=4' for all other keys"
+    "[key=]n", parse_limit, "4 for the queue, KEY=4 for a limit key, '*=4' for all other keys"
 )
 RATE = Parsed("[key=]n/time", parse_rate, "10/1s for the queue, KEY=10/1m, '*=1/1h'")
 JOB_LIMIT = Parsed(

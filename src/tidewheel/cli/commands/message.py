@@ -158,7 +158,7 @@ def _speak_for_another(
 
     if len(words) < WORDS_FOR_ANOTHER and not (len(words) > 1 and output):
         raise Refused(
-            "this command does not run inside a job; name the task: "
+            "you are not inside a job, so the task must be named; use "
             "tidewheel message RUN POINT/NAME TEXT"
         )
     if progress is not None:

@@ -288,7 +288,9 @@ def number_findings(task: NewTask) -> list[str]:
             findings.append(f"{what} is {count!r}; expected a whole number, 0 to {most}")
     for what, seconds in zip(_LIMITS, _limits(task), strict=True):
         if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
-            findings.append(f"{what} is {seconds!r}; expected more than 0, or null")
+            findings.append(
+                f"{what} is {seconds!r}; expected more than 0; for no limit, leave it out"
+            )
     for what, seconds in zip(_DELAYS, _delays(task), strict=True):
         if not 0 <= seconds <= DELAY_SECONDS_MAX:
             findings.append(f"{what} is {seconds!r}; expected 0 to {DELAY_SECONDS_MAX:.0f}")

@@ -511,7 +511,7 @@ def _why_never(
     name, text = pool.plan.name_of(key), missed_text(pool, key)
     if pool.recall(*key) is not None:
         text = (
-            f"{name} was removed, and nothing runs it again: its prerequisites were met before"
+            f"{name} was removed, and nothing runs it again: its prerequisites were already met"
         )
     if not any(may_spawn(pool, flow, key[0]) for flow in flows):
         is_before = key[0] < pool.run.start

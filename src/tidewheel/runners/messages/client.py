@@ -156,8 +156,9 @@ def call_run(
             may_repeat = isinstance(error, NOBODY_THERE) or can_be_said_twice
             if not may_repeat or time.monotonic() >= give_up_at:
                 raise Unavailable(
-                    f"the worker of this job does not answer ({error}); check whether the "
-                    "request was carried out (tidewheel show --history) before you repeat it"
+                    f"the worker of this job gave no usable answer ({error}); check whether "
+                    "the request was carried out (tidewheel show --history) before you repeat "
+                    "it"
                 ) from error
             time.sleep(KNOCK_SECONDS)
     if "refused" in answer:
@@ -196,7 +197,7 @@ def _ask(
             with connection.makefile("rb") as replies:
                 answer = json.loads(replies.readline(bytes_max))
             if not isinstance(answer, dict):
-                raise ValueError("the worker's answer is not an object")
+                raise ValueError("its answer is not a JSON object")
             if answer.get("code") != BUSY:
                 return answer
         if pause is not None:

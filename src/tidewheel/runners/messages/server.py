@@ -290,8 +290,9 @@ class MessageServer:
             speaker = self._speakers.get(_digest(spoken.secret))
             if speaker is None:
                 raise Refused(
-                    "this secret belongs to no running attempt; it is valid only while its "
-                    "attempt runs"
+                    "the job that this command belongs to has ended, so its messages are not "
+                    "accepted any more; outside a job, name the task: tidewheel message RUN "
+                    "POINT/NAME TEXT"
                 )
             if spoken.call is not None:
                 return {"answer": await self._call(speaker, spoken.call)}

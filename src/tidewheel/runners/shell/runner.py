@@ -20,6 +20,7 @@ itself goes on (``exec > >(tee log)`` must not lose its last lines); ``stop`` en
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -119,6 +120,7 @@ class ShellJob:
         self._tree = tree
         self._files = files
         self._signalled = signalled  # None: the job is of the worker's own user
+        self._asked_at = math.inf  # by the local clock: when it was first sent SIGTERM
         self._killed_after_seconds: float | None = None
         self._end = end
 
@@ -127,6 +129,7 @@ class ShellJob:
 
     async def stop(self, grace_seconds: float) -> None:
         """Sends SIGTERM to the whole tree, waits for the grace, and kills what is left."""
+        self._asked_at = min(self._asked_at, time.monotonic())
         if self._signalled is None:
             asked = await processes.terminate(self._tree)
         else:
@@ -134,7 +137,7 @@ class ShellJob:
             await self._signalled(self._tree, signal.SIGTERM)
         await all_ended(asked, grace_seconds)
         if self._end.known is None:
-            self._killed_after_seconds = grace_seconds
+            self._killed_after_seconds = round(time.monotonic() - self._asked_at, 1)
         if self._signalled is None:
             await processes.kill(self._tree)
         else:

@@ -33,7 +33,7 @@ export type LogHits = {
   attempt: number | null;
 };
 
-/** Says at which byte (`offset`) a line of a log begins. If `done` is false, the line was not reached yet: `line` and `offset` say how far the lines were counted; send `cursor` to continue from there. If the log has fewer lines than were asked for, this is its last line. */
+/** Says at which byte (`offset`) a line of a log begins. If `done` is false, the line was not reached yet: `line` and `offset` say how far the lines were counted; send `cursor` to continue from there. If the log ends before the line or the byte that was asked for, the answer is about its last line. */
 export type LogLinePlace = {
   run: string;
   id: string | null;

@@ -468,7 +468,7 @@ export type BroadcastSetting = {
   value: string | null;
 };
 
-/** Lists the settings of a run that broadcasts changed. */
+/** Lists the settings of a run that were changed by broadcasts. */
 export type RunBroadcasts = {
   run: string;
   broadcasts: BroadcastSetting[];
