@@ -29,6 +29,7 @@ from tidewheel.cli.pages.format import (
     reached,
     stall_words,
 )
+from tidewheel.cli.service_log import Outage
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import FAILED_AGAIN, RunView
@@ -69,8 +70,6 @@ TOLD = frozenset(("started", *RETRIES, "blocked", "lost", *ENDS))
 NOTICED = ("incomplete", DROPPED, MISSED, NO_STOP, MISTAKEN)
 SAID_BY_ITS_END = "which nothing handles"  # a failure is told as such
 TROUBLE = {
-    "store.unavailable": "{error}; trying again",
-    "store.back": "the store can be used again",
     "log.unwritten": "{error}; the run continues without it",
     "log.written": "the log can be written again",
     "step.failed": "{summary}; the run is read again from the store",
@@ -98,8 +97,7 @@ class RunPage:
     """Shows a run that is driven here as plain lines."""
 
     def __init__(self, run: RunView, *, is_new: bool) -> None:
-        self._run = run
-        self._is_new = is_new
+        self._run, self._is_new = run, is_new
         self._is_to_be_told = False  # that it begins
         self._begun_at = time.monotonic()
         self._ends: Counter[str] = Counter()
@@ -114,6 +112,7 @@ class RunPage:
         self._failed: dict[Key, str] = {}  # as what each of them is counted among the ends
         self._stall_option = ""  # without which it would not wait to be mended
         self._status = ""
+        self._outage = Outage()
         self._stops = 0
         self._has_obeyed = False
         self._waited_for = ""  # what was said last of a run that waits for a time
@@ -268,11 +267,15 @@ class RunPage:
         words = TROUBLE.get(report.event)
         if words is not None:
             self.line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
+        elif told := self._outage.told(report, time.monotonic()):
+            self.line(told)
 
     def stopping(self) -> None:
         self._stops += 1
         jobs = 0 if self._pool is None else ending_jobs(self._pool)
-        waits = f"waiting for {plural(jobs, 'job')}" if jobs else "no job is active"
+        awaited = ["the store"] if self._outage.lasts(time.monotonic()) else []
+        awaited += [plural(jobs, "job")] if jobs else []
+        waits = f"waiting for {', then for '.join(awaited)}" if awaited else "no job is active"
         left = " and leaves jobs running" if jobs else ""
         if self._stops == 1:
             self.line(f"stopping: {waits}; Ctrl-C again exits now{left}")
@@ -280,9 +283,8 @@ class RunPage:
             self.leaving()
 
     def leaving(self) -> None:
-        is_lost = self._status == "lost"
         kept = "keep running, and the next start finds them"
-        fate = "may be started again by another scheduler" if is_lost else kept
+        fate = "may be started again by another scheduler" if self._status == "lost" else kept
         self.line(f"exiting; active jobs {fate}")
 
     # ---- the end ----
