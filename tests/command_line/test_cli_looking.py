@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from contextlib import closing
 
 import apsw
 import pytest
@@ -277,6 +278,17 @@ def test_workers_are_listed_with_what_they_offer(tidewheel):
         assert worker.wait().status == 0
     assert "no workers" in tidewheel("workers").err
     assert "stopped" in tidewheel("workers", "--all").out
+
+
+def test_workers_say_for_how_long_a_killed_worker_has_been_silent(tidewheel):
+    with tidewheel.started("worker", "--no-monitor") as worker:
+        worker.read_until("worker.registered")
+        worker.send(signal.SIGKILL)
+        worker.wait()
+    for seconds, said in ((14, "live"), (16, "silent for 16s"), (80, "silent for 1m 20s")):
+        with closing(apsw.Connection(str(tidewheel.state / "tidewheel.db"))) as store:
+            store.execute("UPDATE worker SET seen_at = unixepoch('subsec') - ?", [seconds])
+        assert said in tidewheel("workers").out
 
 
 # ---- cancel ----

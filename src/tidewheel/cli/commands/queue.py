@@ -215,13 +215,13 @@ WORKER_DROP = ("BUFFER", "NODES", "GPU", "LABELS", "MEMORY", "CORES", "NAME")
 
 
 def _worker_columns(now: float) -> dict[str, Callable[[WorkerView], str]]:
-    from tidewheel.services.explain import SILENT_SECONDS
+    from tidewheel.core.queue.lease import LATE_SECONDS
 
     def state(one: WorkerView) -> str:
         if one.stopped_at is not None:
             return "stopped"
-        if now - one.seen_at > SILENT_SECONDS:
-            return "silent"
+        if now - one.seen_at > LATE_SECONDS:
+            return f"silent for {show_duration(round(now - one.seen_at))}"
         return "live" if one.trouble is None else "in trouble"
 
     return {
