@@ -165,7 +165,7 @@ def test_a_wrong_request_is_refused(tidewheel, arguments, what):
     [
         ("scan", "runs"),
         ("play", "run DIR"),
-        ("clean", "runs --delete RUN"),
+        ("clean", "runs --delete RUN, or runs --delete-older P30D"),
         ("install", "run DIR, or register PATH"),
         ("status", "show RUN, or runs for all of them"),
         ("delete", "runs --delete RUN"),

@@ -44,7 +44,7 @@ SECTIONS = {
     },
     "Runs": {
         "run": "Run a workflow, or resume one that was stopped.",
-        "runs": "List runs; delete one that has ended.",
+        "runs": "List runs; delete those that have ended.",
         "sbi": "Submit, list, show or abort scheduling block instances.",
         "blocks": "List, show or abort processing blocks.",
         "objects": "List, post or remove buffer objects that stages wait for.",
@@ -112,7 +112,7 @@ ALIASES = {"processing-blocks": "blocks"}  # as the REST interface calls it
 ELSEWHERE = {
     "backfill": "trigger RUN POINT/NAME --reflow",
     "cat-log": "log RUN POINT/NAME",
-    "clean": "runs --delete RUN",
+    "clean": "runs --delete RUN, or runs --delete-older P30D",
     "delete": "runs --delete RUN",
     "dump": "show RUN",
     "gscan": "runs",
@@ -129,6 +129,7 @@ ELSEWHERE = {
     "rerun": "trigger RUN POINT/NAME, or run DIR --new to run everything again",
     "restart": "run RUN",
     "retry": "trigger RUN POINT/NAME",
+    "prune": "runs --delete-older P30D",
     "rm": "runs --delete RUN",
     "scan": "runs",
     "start": "run DIR",
