@@ -81,6 +81,7 @@ SECTIONS = {
         "verify": "Check the store for inconsistencies.",
         "audit": "List, export or check who changed what and who was refused.",
         "export": "Write tasks to a file as JSON lines.",
+        "backup": "Copy the store to a new file while everything runs.",
         "migrate": "Upgrade the store to the schema of this version.",
         "completion": "Print the completion script for a shell.",
     },
@@ -96,7 +97,7 @@ First steps:
 """
 # Commands that stand in one module of `cli/commands/`; every other one has that of its name.
 MODULES = {
-    "admin": ("token", "notify", "verify", "audit", "migrate"),
+    "admin": ("token", "notify", "verify", "audit", "backup", "migrate"),
     "people": ("login", "logout", "session"),
     "definitions": ("validate", "list", "config", "view", "graph"),
     "queue": ("queues", "workers", "task", "events"),

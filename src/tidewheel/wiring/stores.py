@@ -28,6 +28,8 @@ from tidewheel.ports.store import Store
 from tidewheel.wiring.machine import is_process_alive
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tidewheel.store.migrate import MigrationReport
 
 STORES_ACCEPTED = (
@@ -214,6 +216,15 @@ def migrate_store(where: Where = None) -> MigrationReport:
                 return migrate(connection)
         case _:
             raise _unknown_store(settings.url)
+
+
+def back_up_store(where: Where, target: Path) -> None:
+    """Copies a store that is a file to a new file."""
+    from tidewheel.store.sqlite_file import copy_sqlite
+
+    require_database(where, "a backup")
+    require_store(where)
+    copy_sqlite(store_settings(where), target)
 
 
 def _unknown_store(url: str) -> BadSetting:
