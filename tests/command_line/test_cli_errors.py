@@ -227,3 +227,29 @@ def test_a_worker_of_a_queue_without_a_name_is_refused(tidewheel):
     assert failed.status == 2
     assert "queue is empty" in failed.err
     assert "1 to 256 printable characters" in failed.err
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (
+            ("--icp", "9"),
+            "the final cycle point 5 is before the initial one, 9\n"
+            "  | final cycle point = 5\n  | ^\n"
+            "    choose an initial point up to 5 (--icp), or a final point from 9 on (--fcp)\n",
+        ),
+        (
+            ("--startcp", "9"),
+            "the start point 9 is after the final one, 5\n"
+            "    no task would run: choose a start point up to 5, or a later final one\n",
+        ),
+    ],
+)
+def test_points_in_the_wrong_order_are_both_named_with_what_to_choose(tidewheel, option, said):
+    (tidewheel.folder / "flow.cylc").write_text(
+        "[scheduling]\n  cycling mode = integer\n  initial cycle point = 1\n"
+        "  final cycle point = 5\n  [[graph]]\n    P1 = a\n[runtime]\n  [[a]]\n"
+    )
+    refused = tidewheel("run", ".", *option)
+    assert refused.status == 2
+    assert said in refused.err and "nothing was started" in refused.err
