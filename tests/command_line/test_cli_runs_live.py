@@ -53,7 +53,10 @@ def test_a_job_looks_and_acts_through_its_worker_and_others_from_outside(tidewhe
         [task] = tidewheel("show", "1/second", "--json").json["tasks"]
         assert task["remarks"] == ["held"]
 
-        assert tidewheel("release", "1/second").out == "1/second runs now in flow 1\n"
+        released = tidewheel("release", "1/second", "--run")
+        assert released.out == "1/second runs now in flow 1\n"
+        driven = "a scheduler drives flow/run1, so --run waits for nothing; watch it: tidewheel"
+        assert driven in released.err
         assert running.wait().status == 0
     assert tidewheel("runs", "--json").json["runs"][0]["status"] == "completed"
     refused = tidewheel("hold", "1/second")
