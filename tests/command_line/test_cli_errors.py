@@ -170,7 +170,7 @@ def test_a_wrong_request_is_refused(tidewheel, arguments, what):
         ("status", "show RUN, or runs for all of them"),
         ("delete", "runs --delete RUN"),
         ("vip", "run DIR (it validates first)"),
-        ("help", "--help"),
+        ("help", "--help, or tidewheel COMMAND --help"),
         ("start", "run DIR"),
     ],
 )

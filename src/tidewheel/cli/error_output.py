@@ -20,14 +20,22 @@ from tidewheel.errors import (
 
 LOOK_FOR = {
     "task": "List all tasks: tidewheel tasks",
+    "task of a run": "List tasks of the queue: tidewheel tasks; of a run: tidewheel tree RUN",
     "run": "List all runs: tidewheel runs",
     "worker": "List all workers: tidewheel workers --all",
 }
-
 NEAR_MAX = 2
 EXTRA = "Got unexpected extra argument"  # of click, which has no class for it
 # Where a name without an option is an easy guess: what it may have been meant for.
 MEANT_OPTIONS = {"runs": "--workflow", "tasks": "--queue"}
+
+
+class LikeAnother(NotFound):
+    """No such thing in the store, but one whose name is like it."""
+
+    def __init__(self, missing: NotFound, other: str) -> None:
+        self.other = other
+        super().__init__(missing.kind, missing.name)
 
 
 def tell(error: Exception, help_text: str, *, as_json: bool) -> int:
@@ -122,8 +130,8 @@ def what_and_advice(error: TidewheelError) -> tuple[str, str]:
         case InvalidTask():
             findings = "; ".join(error.findings)
             return f"the task is not accepted: {findings}", "Correct this and submit again"
-        case NotFound(kind=kind) if kind in LOOK_FOR:
-            return text, LOOK_FOR[kind]
+        case NotFound():
+            return text, _where_to_look(error)
         case WrongStatus():
             return text, "Look at it: tidewheel task " + safe(error.task_id)
         case LeaseLost():
@@ -135,8 +143,15 @@ def what_and_advice(error: TidewheelError) -> tuple[str, str]:
         what, found, advice = text.partition(separator)
         if found:
             return what, advice
-    is_missing = isinstance(error, NotFound)
-    return text, "Check the name, and whether this is the right store" if is_missing else ""
+    return text, ""
+
+
+def _where_to_look(missing: NotFound) -> str:
+    if isinstance(missing, LikeAnother):
+        return f"Did you mean {missing.other}? {LOOK_FOR[missing.kind]}"
+    is_id_of_run = missing.kind == "task" and "/" in missing.name
+    otherwise = "Check the name, and whether this is the right store"
+    return LOOK_FOR.get("task of a run" if is_id_of_run else missing.kind, otherwise)
 
 
 def _show(code: str, what: str, advice: str, *, as_json: bool) -> None:

@@ -120,7 +120,7 @@ ELSEWHERE = {
     "gui": "up",
     "get-config": "config PATH",
     "get-workflow-contact": "show RUN",
-    "help": "--help",
+    "help": "--help, or tidewheel COMMAND --help",
     "install": "run DIR, or register PATH",
     "ls": "runs",
     "ping": "runs",

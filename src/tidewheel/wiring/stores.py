@@ -230,7 +230,9 @@ def back_up_store(where: Where, target: Path) -> None:
 def _unknown_store(url: str) -> BadSetting:
     """Returns the refusal of an address; an address may hold a password, which is left out."""
     scheme, colon, _ = url.partition(":")
-    return BadSetting("store", f"{scheme}:…" if colon else url, STORES_ACCEPTED)
+    if colon:
+        return BadSetting("store", f"{scheme}:…", STORES_ACCEPTED)
+    return BadSetting("store", url, f"{STORES_ACCEPTED}; a file is written sqlite:///{url}")
 
 
 def _require_psycopg() -> None:

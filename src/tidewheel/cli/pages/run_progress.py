@@ -27,7 +27,7 @@ from tidewheel.cli.pages.format import (
     left_running,
     mode_note,
     reached,
-    stall_words,
+    stall_text,
 )
 from tidewheel.cli.service_log import Outage
 from tidewheel.cli.session import stop_writing
@@ -39,14 +39,13 @@ from tidewheel.core.sched.missed import missed_texts
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.reachability import NO_STOP
 from tidewheel.core.sched.services import ending_jobs
-from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
+from tidewheel.core.sched.spawn import CLOCK, RETRY
 from tidewheel.core.sched.task_state import JobPhase, Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
 from tidewheel.runners.sanitize import printable
 from tidewheel.scheduler.inbox import MISTAKEN
 from tidewheel.scheduler.pending_batch import News, PendingBatch
 from tidewheel.scheduler.run_engine import RunEngine
-from tidewheel.scheduler.timers import timer_key
 from tidewheel.services.service import ServiceReport
 
 if TYPE_CHECKING:
@@ -297,7 +296,9 @@ class RunPage:
         ends = f"{self._mode}: {', '.join(counts)}" if counts else self._mode
         if self._earlier is not None and self._ends:
             ends += f" ({', '.join(counted_ends(self._ends))} since it was resumed)"
-        print_line(f"{self._run.name} {end.status} after {took}{ends}")
+        was_complete = self._was_complete(end)
+        how = "was already complete" if was_complete else f"{end.status} after {took}"
+        print_line(f"{self._run.name} {how}{ends}")
         for text in self._warnings:
             self._note(f"warning: {text}")
         for lost, chain in list(self._lost.items())[:LOST_MAX]:
@@ -308,17 +309,22 @@ class RunPage:
             self._note(line)
         self._show_advice(end)
 
+    def _was_complete(self, end: RunEnd) -> bool:
+        """Says whether there was nothing left to do in a run that was resumed."""
+        did_nothing = not (self._is_new or self._ends or self._has_obeyed)
+        return end.status == "completed" and end.has_run_anything and did_nothing
+
     def _show_advice(self, end: RunEnd) -> None:
         name = self._run.name
         if end.status == "completed" and not end.has_run_anything:
             what = "stage could begin" if self._is_of_stages else "task was ready at any point"
             self._note(f"no {what}; tidewheel graph shows what waits for what")
-        elif end.status == "completed" and not (self._is_new or self._ends or self._has_obeyed):
+        elif self._was_complete(end):
             how = f"a task again: tidewheel trigger {quote(name)} POINT/NAME --run; "
             how += "run more cycles: --fcp POINT"
             if self._is_of_stages:
                 how = f"a stage again: tidewheel trigger {quote(name)} STAGE --run"
-            self._note(f"it was already complete; run {how}; start the next run: --new")
+            self._note(f"run {how}; start the next run: --new")
         elif end.status == "stalled":
             for cause in self._causes:
                 self._note(f"  {cause}")
@@ -451,13 +457,6 @@ async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
     facts: Any = shown["run"]
     page.takes(shown)
     return RunEnd(facts["status"], facts["reason"])
-
-
-def stall_text(engine: RunEngine) -> str:
-    """Returns how long a stalled run waits for somebody before it stops; "" if it does not."""
-    seconds = engine.run_timers.stall_seconds
-    at = engine.timers.at(timer_key(None, STALL))
-    return stall_words(show_duration(seconds), at) if seconds and at is not None else ""
 
 
 def waited_for_text(engine: RunEngine) -> str:
