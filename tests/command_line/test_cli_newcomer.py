@@ -178,6 +178,13 @@ def test_a_run_that_was_complete_is_not_said_to_have_completed_now(tidewheel, fo
     assert again.err.startswith("run a task again: tidewheel trigger forecast/run1 POINT/NAME")
 
 
+def test_what_a_task_used_is_told_in_words(tidewheel):
+    tidewheel("submit", "--id", "a", "--", "true")
+    tidewheel("worker", "--exit-when-idle")
+    page = tidewheel("task", "a").out
+    assert "used " in page and "s of CPU time\n" in page and "cpu_seconds" not in page
+
+
 def test_an_empty_folder_leads_to_an_example(tidewheel):
     refused = tidewheel("validate")
     assert refused.status == 2

@@ -180,7 +180,8 @@ def test_who_repairs_a_stall_is_told_of_changes_that_the_run_does_not_have(tidew
     said = "/flow has changed since flow/run1 read it, and its jobs start without the changes"
     looks = (("show",), ("why",), ("why", "1/model"), ("trigger", "1/model"))
     with tidewheel.started("run", "flow") as running:
-        running.read_until("then stops, at")
+        waits = running.read_until("then stops, at")
+        assert waits.endswith("; if you change the definition: tidewheel reload flow/run1\n")
         assert not [one for one in looks if said in tidewheel(*one).err]
         running.read_until("then stops, at")
         program.write_text("#!/bin/bash\nexit 0\n")

@@ -257,7 +257,8 @@ class RunPage:
         for cause in self._causes:
             self.line(f"  {cause}")
         if waits:
-            self.line(f"  it waits {waits}")
+            reload = f"tidewheel reload {quote(self._run.name)}"
+            self.line(f"  it waits {waits}; if you change the definition: {reload}")
 
     def on_report(self, report: ServiceReport) -> None:
         """Shows what a service reports, if it is trouble that people should know of."""
