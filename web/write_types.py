@@ -33,6 +33,7 @@ from tidewheel.api.tasks import AttemptView, QueueView, Resubmitted, Task, Worke
 from tidewheel.api.wire import EXACT, FLAT, HIDDEN, JSON_FIELDS, NAMES
 from tidewheel.client.fields import Filters, TaskFields, explained
 from tidewheel.core.queue.access import Identity, Scope, TokenView
+from tidewheel.core.queue.lease import SIGN_SECONDS_MAX
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.resources import FlavouredNodes, Resources
 from tidewheel.core.queue.retry import RetryPolicy
@@ -147,6 +148,7 @@ def _names_of_tasks() -> list[str]:
             f"export const {name} = {json.dumps(list(one))} as const;"
             for name, one in lists.items()
         ),
+        f"export const SIGN_SECONDS_MAX = {SIGN_SECONDS_MAX}; // of a worker",
         "",
     ]
 

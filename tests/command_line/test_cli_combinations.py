@@ -26,6 +26,7 @@ DELETE = "works only without --delete; leave out one of them"
         ("runs --delete x --matching :failed", f"--matching {DELETE}"),
         ("runs --delete x --nested", f"--nested {DELETE}"),
         ("runs --delete x -n 3", f"-n/--limit {DELETE}"),
+        ("runs --delete x --delete-older 1d", f"--delete-older {DELETE}"),
         ("tasks --watch --vocabulary scylla", "--vocabulary works only without --watch; leave"),
         ("tasks --watch --before 7", "--before works only without --watch; leave out one of"),
         ("log x --path --follow", "-f/--follow works only without --path; leave out one of"),
@@ -50,6 +51,7 @@ def test_an_option_beside_one_that_leaves_it_no_effect_is_refused(tidewheel, wor
     ("words", "what"),
     [
         ("runs --yes", "--yes works only with --delete; give both"),
+        ("runs --dry-run", "--dry-run works only with --delete-older; give both"),
         ("verify --yes", "--yes works only with --delete; give both"),
         ("verify --files --yes", "--yes works only with --delete; give both"),
         ("verify --delete", "--delete works only with --files; give both"),

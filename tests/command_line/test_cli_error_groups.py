@@ -136,3 +136,25 @@ def test_a_completed_run_names_a_task_that_failed_when_it_ran_again(tidewheel):
     # In its flow it counts: a run whose required task failed is not completed.
     tidewheel("trigger", "1/good", "--flow", "1")
     assert "stalled" in tidewheel("run", "repaired/run1", "--stall-timeout", "0").out
+
+
+@pytest.mark.parametrize(
+    ("script", "advice"),
+    [
+        ("nosuch", "; is the command on the PATH of the job, or in bin/ of the workflow?"),
+        ("$CYLC_WORKFLOW_RUN_DIR/plain", "; is the file executable (chmod +x), and is its #!"),
+        ("false", ""),
+    ],
+)
+def test_a_command_that_was_not_found_or_is_no_program_says_what_to_look_at_once(
+    tidewheel, script, advice
+):
+    folder = tidewheel.folder / "wide"
+    folder.mkdir()
+    (folder / "plain").write_text("")
+    flow = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"
+    (folder / "flow.cylc").write_text(f"{flow}script = {script}\n")
+    stalled = tidewheel("run", "wide", "--stall-timeout", "0")
+    assert stalled.status == 1
+    for said in (stalled.err, tidewheel("show").out, tidewheel("why", "1/a").out):
+        assert said.count("; is the ") == said.count(advice or "; is the ") == bool(advice)

@@ -135,8 +135,8 @@ def test_a_damaged_store_is_left_alone(tidewheel):
     ("arguments", "what"),
     [
         (["tsks"], "there is no command 'tsks'; did you mean 'tasks'?"),
-        (["tasks", "--colour"], "No such option"),
-        (["tasks", "--limit", "0"], "0 is not in the range"),
+        (["tasks", "--colour"], "there is no option --colour"),
+        (["tasks", "--limit", "0"], "'0' is not accepted; expected 1 "),
         (["tasks", "--status", "runing"], "status is 'runing'"),
         (["message", "hi"], "you are not inside a job"),
         (["message"], "nothing to send"),
@@ -150,7 +150,7 @@ def test_a_damaged_store_is_left_alone(tidewheel):
         (["worker", "--slots", "0"], "slots is 0"),
         (["worker", "--grace", "-1s"], "is not valid; expected seconds"),
         (["monitor", "--interval", "0"], "interval_seconds is 0.0"),
-        (["completion", "tcsh"], "'tcsh' is not one of"),
+        (["completion", "tcsh"], "'tcsh' is none of bash, zsh, fish"),
     ],
 )
 def test_a_wrong_request_is_refused(tidewheel, arguments, what):
@@ -165,12 +165,12 @@ def test_a_wrong_request_is_refused(tidewheel, arguments, what):
     [
         ("scan", "runs"),
         ("play", "run DIR"),
-        ("clean", "runs --delete RUN"),
+        ("clean", "runs --delete RUN, or runs --delete-older P30D"),
         ("install", "run DIR, or register PATH"),
         ("status", "show RUN, or runs for all of them"),
         ("delete", "runs --delete RUN"),
         ("vip", "run DIR (it validates first)"),
-        ("help", "--help"),
+        ("help", "--help, or tidewheel COMMAND --help"),
         ("start", "run DIR"),
     ],
 )
@@ -227,3 +227,55 @@ def test_a_worker_of_a_queue_without_a_name_is_refused(tidewheel):
     assert failed.status == 2
     assert "queue is empty" in failed.err
     assert "1 to 256 printable characters" in failed.err
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (
+            ("--icp", "9"),
+            "the final cycle point 5 is before the initial one, 9\n"
+            "  | final cycle point = 5\n  | ^\n"
+            "    choose an initial point up to 5 (--icp), or a final point from 9 on (--fcp)\n",
+        ),
+        (
+            ("--startcp", "9"),
+            "the start point 9 is after the final one, 5\n"
+            "    no task would run: choose a start point up to 5, or a later final one\n",
+        ),
+    ],
+)
+def test_points_in_the_wrong_order_are_both_named_with_what_to_choose(tidewheel, option, said):
+    (tidewheel.folder / "flow.cylc").write_text(
+        "[scheduling]\n  cycling mode = integer\n  initial cycle point = 1\n"
+        "  final cycle point = 5\n  [[graph]]\n    P1 = a\n[runtime]\n  [[a]]\n"
+    )
+    refused = tidewheel("run", ".", *option)
+    assert refused.status == 2
+    assert said in refused.err and "nothing was started" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("init", "NAME is missing; write: tidewheel init NAME"),
+        ("task", "ID|NAME is missing; write: tidewheel task ID|NAME"),
+        ("runs forecast", "did you mean: tidewheel runs --workflow forecast?"),
+        ("run a b", "nothing is expected at 'b'\n"),
+        ("runs --josn", "there is no option --josn; did you mean --json?"),
+        ("runs -n 0", "-n/--limit: '0' is not accepted; expected 1 to 1000"),
+        ("runs -n x", "-n/--limit: 'x' is not accepted; expected 1 to 1000"),
+        (
+            "monitor --retention 3x",
+            "--retention: '3x' is not valid; expected seconds, a number",
+        ),
+        ("workflows chekc", "'chekc' is none of list, show, check, "),
+        ("workflows chekc", "; did you mean check?"),
+        ("stop --at", "--at needs a value"),
+        ("stop --kill=1", "--kill takes no value"),
+    ],
+)
+def test_a_slip_of_the_fingers_is_answered_with_what_to_type(tidewheel, typed, said):
+    refused = tidewheel(*typed.split())
+    assert refused.status == 2
+    assert said in refused.err and "  See: tidewheel " in refused.err

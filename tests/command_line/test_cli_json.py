@@ -59,6 +59,7 @@ def test_every_answer_has_the_keys_of_its_example(tidewheel):
         "workers": ["workers", "--all"],
         "verify": ["verify"],
         "export": ["export", "out.jsonl"],
+        "backup": ["backup", "copy.db"],
         "migrate": ["migrate"],
     }
     for name, words in commands.items():

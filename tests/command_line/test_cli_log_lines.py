@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.kit.runner_conformance import claimed
-from tidewheel.cli.service_log import ServiceLog
+from tidewheel.cli.service_log import Outage, ServiceLog
 from tidewheel.runners.containers.stage_spec import stand_in
 from tidewheel.services.service import ServiceReport
 
@@ -69,13 +69,45 @@ def test_the_log_of_a_task_of_the_queue_is_searched(tidewheel):
 def test_people_are_told_once_that_the_store_is_away_and_programs_each_time(capsys):
     def told(*, as_json):
         log = ServiceLog(as_json=as_json)
-        for event in ["store.unavailable"] * 3 + ["store.back", "store.unavailable"]:
-            facts = {"error": "it is away", "failures": 1, "delay_seconds": 0.5}
-            log.report(ServiceReport(service="s", event=event, facts=facts))
-        return capsys.readouterr().out.count("store.unavailable")
+        for service in ("worker", "monitor", "claims"):
+            facts = {"error": "it is away; try again", "failures": 1, "delay_seconds": 0.5}
+            for event in ["store.unavailable"] * 3:
+                log.report(ServiceReport(service=service, event=event, facts=facts))
+        for service in ("worker", "monitor", "claims"):
+            facts = {"failures": 3}
+            log.report(ServiceReport(service=service, event="store.back", facts=facts))
+        return capsys.readouterr().out
 
-    assert told(as_json=False) == 2
-    assert told(as_json=True) == 4
+    said = told(as_json=False)
+    assert said.count("store.unavailable") == said.count("store.back") == 1
+    assert "it is away; trying again until it works; running jobs continue\n" in said
+    assert told(as_json=True).count("store.unavailable") == 9
+
+
+def reported(outage, now, event="store.unavailable", service="worker", error="it is away"):
+    facts = {"error": error, "failures": 1}
+    return outage.told(ServiceReport(service=service, event=event, facts=facts), now)
+
+
+def test_a_long_outage_is_told_again_each_minute_with_how_long_it_has_lasted():
+    outage = Outage()
+    assert reported(outage, 100.0)
+    assert not reported(outage, 159.0, error="another text of the same cause")
+    assert reported(outage, 161.0, error="it starts") == "still trying after 1m 1s: it starts"
+    assert not reported(outage, 162.0, service="monitor")
+    back = reported(outage, 190.0, event="store.back", service="monitor")
+    assert back == "the store can be used again, after 1m 30s"
+    assert not outage.lasts(190.0)
+
+
+def test_a_try_that_was_under_way_when_the_store_came_back_is_no_new_outage():
+    outage = Outage()
+    reported(outage, 0.0, service="worker")
+    reported(outage, 0.1, service="monitor")
+    assert reported(outage, 4.0, event="store.back", service="worker")
+    assert not reported(outage, 5.0, service="monitor"), "its try began before"
+    assert not reported(outage, 6.0, event="store.back", service="monitor")
+    assert reported(outage, 7.0, service="worker"), "it is away again"
 
 
 @pytest.mark.parametrize(
@@ -83,8 +115,6 @@ def test_people_are_told_once_that_the_store_is_away_and_programs_each_time(caps
     [
         ("definitions.forgotten", {"count": 1}, "1 definition, used by no run"),
         ("definitions.forgotten", {"count": 2}, "2 definitions, used by no run"),
-        ("store.back", {"failures": 1}, "after 1 failed try\n"),
-        ("store.back", {"failures": 3}, "after 3 failed tries\n"),
         ("rules.read", {"count": 1, "findings": []}, "1 rule\n"),
     ],
 )

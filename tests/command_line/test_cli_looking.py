@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import stat
+from contextlib import closing
 
 import apsw
 import pytest
@@ -277,6 +279,69 @@ def test_workers_are_listed_with_what_they_offer(tidewheel):
         assert worker.wait().status == 0
     assert "no workers" in tidewheel("workers").err
     assert "stopped" in tidewheel("workers", "--all").out
+
+
+def test_workers_say_for_how_long_a_killed_worker_has_been_silent(tidewheel):
+    with tidewheel.started("worker", "--no-monitor") as worker:
+        worker.read_until("worker.registered")
+        worker.send(signal.SIGKILL)
+        worker.wait()
+    for seconds, said in ((14, "live"), (16, "silent for 16s"), (80, "silent for 1m 20s")):
+        with closing(apsw.Connection(str(tidewheel.state / "tidewheel.db"))) as store:
+            store.execute("UPDATE worker SET seen_at = unixepoch('subsec') - ?", [seconds])
+        assert said in tidewheel("workers").out
+
+
+# ---- backup ----
+
+
+def test_a_backup_is_a_store_that_was_copied_while_another_process_writes(tidewheel):
+    tidewheel("submit", "--id", "kept", "--", "true")
+    with closing(apsw.Connection(str(tidewheel.state / "tidewheel.db"))) as writer:
+        writer.execute("BEGIN IMMEDIATE; DELETE FROM task")
+        answer = tidewheel("backup", "copy.db", "--json")
+        writer.execute("ROLLBACK")
+    copy = tidewheel.folder / "copy.db"
+    assert answer.json == {
+        "file": str(copy),
+        "bytes": copy.stat().st_size,
+        "store": tidewheel.store,
+    }
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert list(tidewheel.folder.iterdir()) == [copy], "nothing else is left"
+    store = f"sqlite:///{copy}"
+    assert tidewheel("verify", "--store", store).status == 0
+    [task] = tidewheel("tasks", "--store", store, "--json").json["tasks"]
+    assert task["id"] == "kept"
+
+
+def test_a_backup_overwrites_nothing_and_a_failed_one_leaves_nothing(tidewheel):
+    assert "there is no store" in tidewheel("backup", "copy.db").err
+    tidewheel("submit", "--", "true")
+    taken = tidewheel.folder / "taken"
+    taken.write_text("mine")
+    refused = tidewheel("backup", "taken")
+    assert refused.status == 2 and "exists, and a backup overwrites nothing" in refused.err
+    assert taken.read_text() == "mine"
+    assert "is a folder" in tidewheel("backup", ".").err
+    assert "cannot be written" in tidewheel("backup", "nowhere/copy.db").err
+    file = tidewheel.state / "tidewheel.db"
+    content = bytearray(file.read_bytes())
+    content[4096:12288] = b"x" * 8192
+    file.write_bytes(content)
+    damaged = tidewheel("backup", "copy.db")
+    assert damaged.status == 3 and "damaged" in damaged.err
+    assert list(tidewheel.folder.iterdir()) == [taken]
+
+
+def test_a_backup_of_another_store_says_what_makes_it(tidewheel):
+    asked = tidewheel("backup", "b.dump", "--store", "postgresql://me:secret@db/tide")
+    assert asked.status == 2 and "secret" not in asked.err
+    dump = f"--format=custom --file={tidewheel.folder}/b.dump postgresql://me@db/tide\n"
+    assert f"pg_dump --schema=tidewheel {dump}" in asked.err
+    assert "a backup needs the database itself" in (
+        tidewheel("backup", "b.db", "--store", "https://tide.example.org").err
+    )
 
 
 # ---- cancel ----

@@ -86,7 +86,7 @@ def test_help_names_every_command_and_each_command_helps(tidewheel):
         *("submit", "tasks", "task", "events", "cancel", "resubmit", "queues"),
         *("workers", "worker", "monitor", "scheduler"),
         *("up", "server", "token", "login", "logout", "session", "notify"),
-        *("verify", "audit", "export", "migrate", "completion"),
+        *("verify", "audit", "export", "backup", "migrate", "completion"),
     ]
     ask = f"from tidewheel.cli.main import run; [run([c, '--help']) for c in {commands}]"
     helped = subprocess.run(
@@ -120,3 +120,72 @@ def test_a_narrow_terminal_keeps_ids_whole(tidewheel):
     assert task_id in shown
     assert "◔ ready" in shown
     assert "x" * 30 not in shown
+
+
+PLAIN = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"
+
+
+@pytest.fixture
+def forecast(tidewheel):
+    """A run of a workflow in a folder, and a task of the queue."""
+    folder = tidewheel.folder / "forecast"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(PLAIN)
+    assert tidewheel("run", "forecast", "--mode", "skip").status == 0
+    tidewheel("submit", "--queue", "images", "--", "true")
+    return "forecast/run1"
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("run forecst", "Did you mean 'forecast'?"),
+        ("run ./forecst", "Did you mean 'forecast'?"),
+        ("show frecast", "Did you mean forecast? List all runs: tidewheel runs"),
+        ("stop forecast/run9", "Did you mean forecast/run1? List all runs: tidewheel runs"),
+        ("show nothing-like-it", "  List all runs: tidewheel runs"),
+        ("run", "name a folder that contains a flow.cylc, such as forecast\n"),
+        ("task 1/a", "of a run: tidewheel tree RUN"),
+        ("cancel forecast/run1", "of a run: tidewheel tree RUN"),
+        ("task nope", "  List all tasks: tidewheel tasks\n"),
+        ("show forecast nosuch", "'nosuch' is neither a point nor a task of this run\n"),
+        ("--store x.db runs", "; a file is written sqlite:///x.db\n"),
+        ("help", "use: tidewheel --help, or tidewheel COMMAND --help\n"),
+    ],
+)
+@pytest.mark.usefixtures("forecast")
+def test_a_name_that_means_nothing_is_answered_with_what_was_probably_meant(
+    tidewheel, typed, said
+):
+    refused = tidewheel(*typed.split())
+    assert refused.status == 2
+    assert said in refused.err
+
+
+@pytest.mark.usefixtures("forecast")
+def test_a_queue_that_nobody_used_is_not_shown_as_if_it_were_there(tidewheel):
+    said = tidewheel("queues", "imagse")
+    assert said.err == "no task was in the queue imagse lately; did you mean images?\n"
+    assert tidewheel("queues", "images").err == ""
+
+
+def test_a_run_that_was_complete_is_not_said_to_have_completed_now(tidewheel, forecast):
+    again = tidewheel("run", forecast)
+    assert (
+        again.out
+        == "forecast/run1 was already complete (skip mode: no jobs run): 1 succeeded\n"
+    )
+    assert again.err.startswith("run a task again: tidewheel trigger forecast/run1 POINT/NAME")
+
+
+def test_what_a_task_used_is_told_in_words(tidewheel):
+    tidewheel("submit", "--id", "a", "--", "true")
+    tidewheel("worker", "--exit-when-idle")
+    page = tidewheel("task", "a").out
+    assert "used " in page and "s of CPU time\n" in page and "cpu_seconds" not in page
+
+
+def test_an_empty_folder_leads_to_an_example(tidewheel):
+    refused = tidewheel("validate")
+    assert refused.status == 2
+    assert "or make one: tidewheel init NAME" in refused.out + refused.err

@@ -35,6 +35,8 @@ def test_every_answer_about_runs_has_the_keys_of_its_example(tidewheel):
         told = many_commands.answers(tidewheel, asked)
         answers = {name: one.json for name, one in zip(commands, told, strict=True)}
     run.is_let_go()
+    older = ("runs", "--delete-older", "0s", "--json")
+    answers["runs --delete-older"] = tidewheel(*older, "--dry-run").json
     answers["runs --delete"] = tidewheel("runs", "--delete", run.name, "--yes", "--json").json
     examples = promised()
     # Of the example, a family as the second child shows what families have.

@@ -1,7 +1,9 @@
 """Looking and acting while a run is on: from another terminal, and from its own jobs."""
 
 import json
+import os
 import re
+import signal
 
 import pytest
 
@@ -51,7 +53,10 @@ def test_a_job_looks_and_acts_through_its_worker_and_others_from_outside(tidewhe
         [task] = tidewheel("show", "1/second", "--json").json["tasks"]
         assert task["remarks"] == ["held"]
 
-        assert tidewheel("release", "1/second").out == "1/second runs now in flow 1\n"
+        released = tidewheel("release", "1/second", "--run")
+        assert released.out == "1/second runs now in flow 1\n"
+        driven = "a scheduler drives flow/run1, so --run waits for nothing; watch it: tidewheel"
+        assert driven in released.err
         assert running.wait().status == 0
     assert tidewheel("runs", "--json").json["runs"][0]["status"] == "completed"
     refused = tidewheel("hold", "1/second")
@@ -175,7 +180,8 @@ def test_who_repairs_a_stall_is_told_of_changes_that_the_run_does_not_have(tidew
     said = "/flow has changed since flow/run1 read it, and its jobs start without the changes"
     looks = (("show",), ("why",), ("why", "1/model"), ("trigger", "1/model"))
     with tidewheel.started("run", "flow") as running:
-        running.read_until("then stops, at")
+        waits = running.read_until("then stops, at")
+        assert waits.endswith("; if you change the definition: tidewheel reload flow/run1\n")
         assert not [one for one in looks if said in tidewheel(*one).err]
         running.read_until("then stops, at")
         program.write_text("#!/bin/bash\nexit 0\n")
@@ -468,3 +474,43 @@ def test_a_run_that_waits_for_release_says_what_is_held_and_how_to_release_it(ti
         assert tidewheel("release", "1/third").status == 0
         done = running.wait()
     assert "waiting for release:\n" in done.out and "  1/third is held\n" in done.out
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_while_the_store_is_gone_is_answered_at_once_and_obeyed(tidewheel, presses):
+    """The first stops the run when the store is back; the second waits for no store."""
+    folder, gate = tidewheel.folder / "flow", tidewheel.folder / "gate"
+    folder.mkdir()
+    os.mkfifo(gate)
+    (folder / "flow.cylc").write_text(f"""
+[scheduling]
+    [[graph]]
+        R1 = first => second
+[runtime]
+    [[first]]
+        script = echo begun; read -r word < {gate}
+    [[second]]
+        script = true
+""")
+    store = tidewheel.state / "tidewheel.db"
+    away = store.with_name("away.db")
+    with tidewheel.started("run", "flow") as running:
+        running.read_until("first started")
+        store.rename(away)
+        running.read_until("trying again until it works; running jobs continue")
+        running.send(signal.SIGINT)
+        said = running.read_until("stopping")
+        assert "waiting for the store, then for 1 job; Ctrl-C again exits now" in said
+        if presses == 2:
+            running.send(signal.SIGINT)
+            assert running.wait().status == 130
+            away.rename(store)
+        else:
+            away.rename(store)
+            running.read_until("the store can be used again, after ")
+        gate.write_text("go\n")
+        ended = running.wait()
+    told = [line for line in ended.out.splitlines() if "trying again" in line]
+    assert (ended.status, len(told)) == (130, 1), "one message for one cause"
+    if presses == 1:
+        assert "run1 stopped" in ended.out and "second started" not in ended.out

@@ -1,7 +1,9 @@
 """Looking at runs: runs, show, why, tree, log; with a scheduler or without one."""
 
 import json
+from contextlib import closing
 
+import apsw
 import pytest
 
 from tests.support.many_commands import answers
@@ -86,6 +88,42 @@ def test_a_run_that_has_ended_can_be_deleted_with_its_files(tidewheel):
     assert gone.status == 0 and f"{run.name} is deleted" in gone.out
     assert tidewheel("runs", "--json").json == {"runs": [], "next": None}
     assert not (tidewheel.state / "runs" / run.name).exists()
+
+
+def ages(tidewheel, name, days):
+    with closing(apsw.Connection(str(tidewheel.state / "tidewheel.db"))) as store:
+        ended = "UPDATE run SET ended_at = unixepoch('subsec') - ? WHERE name = ?"
+        store.execute(ended, [days * 86_400, name])
+
+
+def test_runs_that_ended_long_ago_are_deleted_together_and_no_others(tidewheel):
+    folders = {name: tidewheel.folder / name for name in ("plain", "other")}
+    for folder in folders.values():
+        folder.mkdir()
+        (folder / "flow.cylc").write_text("[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n")
+        assert tidewheel("run", folder.name, "--mode", "skip").status == 0
+    assert tidewheel("run", "plain", "--new", "--mode", "skip").status == 0
+    going_on = started(tidewheel)
+    for name, days in (("plain/run1", 40), ("plain/run2", 2), ("other/run1", 40)):
+        ages(tidewheel, name, days)
+    ages(tidewheel, going_on.name, 40)
+    asked = ("runs", "--delete-older", "P30D", "--workflow", "plain")
+    tried = tidewheel(*asked, "--dry-run")
+    assert tried.status == 0 and "plain/run1: completed, ended 40d ago, " in tried.err
+    assert "run2" not in tried.err and "nothing was deleted" in tried.err
+    unasked = tidewheel(*asked)
+    assert unasked.status == 2 and "Add --yes" in unasked.err
+    kept = tidewheel.on_terminal(*asked, typed="n\n")
+    assert kept.status == 2 and "nothing was deleted" in kept.out
+    folder = tidewheel.state / "runs" / "plain" / "run1"
+    assert folder.exists()
+    gone = tidewheel(*asked, "--yes")
+    assert (gone.status, gone.out) == (0, "plain/run1 is deleted\n") and not folder.exists()
+    told = tidewheel("runs", "--delete-older", "30d", "--yes", "--json").json
+    assert told == {"deleted": ["other/run1"], "kept": [], "dry_run": False}
+    left = [one["name"] for one in tidewheel("runs", "--json").json["runs"]]
+    assert left == [going_on.name, "plain/run2"], "what is driven or young is kept"
+    assert "no run ended more than 30d ago" in tidewheel("runs", "--delete-older", "30d").err
 
 
 # ---- show: the run ----

@@ -161,7 +161,10 @@ def test_a_task_that_a_reload_took_away_runs_at_no_point():
         ("1/fa:sleeping", "tasks can be chosen by status (waiting, held"),
         ("fa", r"fa names no point; write POINT/fa, or '*/fa'"),
         ("FAM", "FAM names no point"),
-        ("what", "'what' is not a point of this run; points look like 1, ^ or $"),
+        (
+            "what",
+            "'what' is neither a point nor a task of this run; points look like 1, ^ or $",
+        ),
         ("lome", "'lome' is neither a point nor a task of this run; did you mean POINT/lone?"),
         ("what/fa", "'what' is not a point of this run"),
         ("1/fb:failed", "1/fb:failed: 1/fb is running and active"),

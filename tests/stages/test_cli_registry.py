@@ -196,7 +196,7 @@ def test_a_path_wins_over_a_name_and_a_run_over_a_workflow(tidewheel):
     by_name = tidewheel("run", "tide")
     assert by_name.status == 0 and "tide/run2" in by_name.out
     carried_on = tidewheel("run", "tide/run1")
-    assert carried_on.out.startswith("tide/run1 completed after")
+    assert carried_on.out.startswith("tide/run1 was already complete")
 
 
 def test_the_same_parameters_carry_a_stopped_run_on_and_others_begin_another(tidewheel):

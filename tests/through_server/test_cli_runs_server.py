@@ -132,7 +132,7 @@ def lines_of(done):
     A scheduler that is slow to begin is told of, too, and only from afar.
     """
     told = [re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in done.out.splitlines()]
-    told = [re.sub(r", then stops, at \S+$", ", then stops", line) for line in told]
+    told = [re.sub(r", then stops, at [^;\s]+", ", then stops", line) for line in told]
     own = (line for line in told[1:-1] if not line.startswith("no scheduler has taken it yet"))
     return sorted(own), done.err.splitlines()
 

@@ -21,9 +21,22 @@ from tidewheel.errors import (
 
 LOOK_FOR = {
     "task": "List all tasks: tidewheel tasks",
+    "task of a run": "List tasks of the queue: tidewheel tasks; of a run: tidewheel tree RUN",
     "run": "List all runs: tidewheel runs",
     "worker": "List all workers: tidewheel workers --all",
 }
+NEAR_MAX = 2
+EXTRA = "Got unexpected extra argument"  # of click, which has no class for it
+# Where a name without an option is an easy guess: what it may have been meant for.
+MEANT_OPTIONS = {"runs": "--workflow", "tasks": "--queue"}
+
+
+class LikeAnother(NotFound):
+    """No such thing in the store, but one whose name is like it."""
+
+    def __init__(self, missing: NotFound, other: str) -> None:
+        self.other = other
+        super().__init__(missing.kind, missing.name)
 
 
 def tell(error: Exception, help_text: str, *, as_json: bool) -> int:
@@ -58,9 +71,60 @@ def tell_usage(error: click.ClickException, help_text: str, *, as_json: bool) ->
     """Prints what is wrong with the words on the command line, and returns the exit status."""
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     advice = f"See: {ctx.command_path} --help" if ctx is not None else help_text
-    what = error.format_message().replace("\n\t", " ")  # click lists choices line by line
+    what = _usage_fault(error)
     _show("usage", what, advice, as_json=as_json)
     return ExitCode.REFUSED
+
+
+def _usage_fault(error: click.ClickException) -> str:
+    """Returns what is wrong with a command line: what click found, in this program's words."""
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    match error:
+        case click.MissingParameter(param=click.Argument() as one) if ctx is not None:
+            words = [
+                each.make_metavar(ctx)
+                for each in ctx.command.params
+                if isinstance(each, click.Argument)
+            ]
+            line = " ".join([ctx.command_path, *words])
+            return f"{one.make_metavar(ctx)} is missing; write: {line}"
+        case click.NoSuchOption(option_name=name, possibilities=near):
+            meant = f"; did you mean {' or '.join(sorted(near)[:NEAR_MAX])}?" if near else ""
+            return f"there is no option {name}{meant}"
+        case click.BadOptionUsage(option_name=name):
+            needs = "takes no value" if "does not take" in error.message else "needs a value"
+            return f"{name} {needs}"
+        case click.MissingParameter():
+            pass
+        case click.BadParameter(param=click.Parameter() as one):
+            place = f"{'/'.join(one.opts)}: " if isinstance(one, click.Option) else ""
+            return place + _value_fault(one.type, error.message)
+        case click.UsageError() if ctx is not None and error.message.startswith(EXTRA):
+            word = error.message.removeprefix(EXTRA).strip("s ()")
+            named = MEANT_OPTIONS.get(ctx.command.name or "")
+            meant = f"; did you mean: {ctx.command_path} {named} {word}?" if named else ""
+            return f"nothing is expected at {word!r}{meant}"
+        case _:
+            pass
+    return error.format_message().replace("\n\t", " ")  # click lists choices line by line
+
+
+def _value_fault(kind: click.ParamType[object], message: str) -> str:
+    """Returns what is wrong with a value: of a number what is accepted, of a word also which
+    one may be meant."""
+    if isinstance(kind, click.IntRange) and kind.min is not None:
+        most = "or more" if kind.max is None else f"to {kind.max}"
+        seen = message.partition(" ")[0].strip("'")
+        return f"{seen!r} is not accepted; expected {kind.min} {most}"
+    if not isinstance(kind, click.Choice):
+        return message
+    from difflib import get_close_matches
+
+    known = [str(one) for one in kind.choices]
+    seen = message.partition("'")[2].partition("'")[0]
+    near = get_close_matches(seen, known, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return f"{seen!r} is none of {', '.join(known)}{meant}"
 
 
 def what_and_advice(error: TidewheelError) -> tuple[str, str]:
@@ -73,8 +137,8 @@ def what_and_advice(error: TidewheelError) -> tuple[str, str]:
         case InvalidTask():
             findings = "; ".join(error.findings)
             return f"the task is not accepted: {findings}", "Correct this and submit again"
-        case NotFound(kind=kind) if kind in LOOK_FOR:
-            return text, LOOK_FOR[kind]
+        case NotFound():
+            return text, _where_to_look(error)
         case WrongStatus():
             return text, "Look at it: tidewheel task " + safe(error.task_id)
         case LeaseLost():
@@ -86,8 +150,15 @@ def what_and_advice(error: TidewheelError) -> tuple[str, str]:
         what, found, advice = text.partition(separator)
         if found:
             return what, advice
-    is_missing = isinstance(error, NotFound)
-    return text, "Check the name, and whether this is the right store" if is_missing else ""
+    return text, ""
+
+
+def _where_to_look(missing: NotFound) -> str:
+    if isinstance(missing, LikeAnother):
+        return f"Did you mean {missing.other}? {LOOK_FOR[missing.kind]}"
+    is_id_of_run = missing.kind == "task" and "/" in missing.name
+    otherwise = "Check the name, and whether this is the right store"
+    return LOOK_FOR.get("task of a run" if is_id_of_run else missing.kind, otherwise)
 
 
 def _show(code: str, what: str, advice: str, *, as_json: bool) -> None:

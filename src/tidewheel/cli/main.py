@@ -44,7 +44,7 @@ SECTIONS = {
     },
     "Runs": {
         "run": "Run a workflow, or resume one that was stopped.",
-        "runs": "List runs; delete one that has ended.",
+        "runs": "List runs; delete those that have ended.",
         "sbi": "Submit, list, show or abort scheduling block instances.",
         "blocks": "List, show or abort processing blocks.",
         "objects": "List, post or remove buffer objects that stages wait for.",
@@ -81,6 +81,7 @@ SECTIONS = {
         "verify": "Check the store for inconsistencies.",
         "audit": "List, export or check who changed what and who was refused.",
         "export": "Write tasks to a file as JSON lines.",
+        "backup": "Copy the store to a new file while everything runs.",
         "migrate": "Upgrade the store to the schema of this version.",
         "completion": "Print the completion script for a shell.",
     },
@@ -96,7 +97,7 @@ First steps:
 """
 # Commands that stand in one module of `cli/commands/`; every other one has that of its name.
 MODULES = {
-    "admin": ("token", "notify", "verify", "audit", "migrate"),
+    "admin": ("token", "notify", "verify", "audit", "backup", "migrate"),
     "people": ("login", "logout", "session"),
     "definitions": ("validate", "list", "config", "view", "graph"),
     "queue": ("queues", "workers", "task", "events"),
@@ -112,14 +113,14 @@ ALIASES = {"processing-blocks": "blocks"}  # as the REST interface calls it
 ELSEWHERE = {
     "backfill": "trigger RUN POINT/NAME --reflow",
     "cat-log": "log RUN POINT/NAME",
-    "clean": "runs --delete RUN",
+    "clean": "runs --delete RUN, or runs --delete-older P30D",
     "delete": "runs --delete RUN",
     "dump": "show RUN",
     "gscan": "runs",
     "gui": "up",
     "get-config": "config PATH",
     "get-workflow-contact": "show RUN",
-    "help": "--help",
+    "help": "--help, or tidewheel COMMAND --help",
     "install": "run DIR, or register PATH",
     "ls": "runs",
     "ping": "runs",
@@ -129,6 +130,7 @@ ELSEWHERE = {
     "rerun": "trigger RUN POINT/NAME, or run DIR --new to run everything again",
     "restart": "run RUN",
     "retry": "trigger RUN POINT/NAME",
+    "prune": "runs --delete-older P30D",
     "rm": "runs --delete RUN",
     "scan": "runs",
     "start": "run DIR",

@@ -16,7 +16,6 @@ from tidewheel.runners.containers.stage_spec import STAGE_TITLE
 from tidewheel.services.service import ServiceReport
 
 WORK_LENGTH_MAX = 60
-AWAY_AGAIN_SECONDS = 60.0  # until the same trouble with the store is told to people again
 
 # What services report and a person at the terminal wants to know, in words; --json tells all.
 SENTENCES = {
@@ -30,8 +29,8 @@ SENTENCES = {
     "workers.forgotten": "{counted}, not seen for a long time",
     "tasks.not_exported": "{counted} not deleted, because the export failed: {error}",
     "store.awaited": "{error}; waiting {limit}",
-    "store.unavailable": "{error}; trying again",
-    "store.back": "after {counted}",
+    "store.unavailable": "{told}",
+    "store.back": "{told}",
     "report.refused": "{task}  {error}",
     "job.stopping": "{task}  attempt {attempt} ({reason})",
     "worker.unable": "takes no tasks: {error}; next try in {delay_seconds:.1f} s",
@@ -67,15 +66,63 @@ SENTENCES = {
     "job.ended": "{task}  attempt {attempt} {ending} in {took}{remark}",
 }
 
+OF_OUTAGE = ("store.unavailable", "store.back")  # said once for all services of a process
+
 # What the number of an event counts, for the words above.
 _COUNTED: Mapping[str, tuple[str, ...]] = {
     "tasks.deleted": ("count", "task"),
     "definitions.forgotten": ("count", "definition"),
     "workers.forgotten": ("count", "worker"),
     "tasks.not_exported": ("count", "task"),
-    "store.back": ("failures", "failed try", "failed tries"),
     "rules.read": ("count", "rule"),
 }
+
+
+OUTAGE_BEGINS = ("store.unavailable", "store.awaited")
+AGAIN_SECONDS = 60.0  # until people are told again; a service tries more often than that
+LATE_SECONDS = 15.0  # for the tries of other services that were under way when it came back
+OUTAGE_ENDINGS = ("; try again", "; trying again")
+
+
+class Outage:
+    """Tells once that the store does not answer, and once that it answers again.
+
+    Each service of a process tries by itself, and all meet the same cause; the first that is
+    answered ends it.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: set[str] = set()  # services that have not been answered since
+        self._since: float | None = None
+        self._told_at = self._failed_at = self._back_at = -math.inf
+
+    def lasts(self, now: float) -> bool:
+        """Says whether it still lasts, as far as is known: a service that was ended meanwhile
+        says nothing more."""
+        return self._since is not None and now < self._failed_at + AGAIN_SECONDS
+
+    def told(self, report: ServiceReport, now: float) -> str:
+        """Returns what is new for people in a report; "" if there is nothing."""
+        if report.event == "store.back":
+            since, self._since, self._back_at = self._since, None, now
+            self._waiting.discard(report.service)
+            took = "" if since is None else show_duration(now - since)
+            return f"the store can be used again, after {took}" if took else ""
+        is_late = report.service in self._waiting and now < self._back_at + LATE_SECONDS
+        if report.event not in OUTAGE_BEGINS or is_late:
+            return ""
+        self._waiting.add(report.service)
+        lasted, self._failed_at = self.lasts(now), now
+        error = str(report.facts["error"])
+        for ending in OUTAGE_ENDINGS:
+            error = error.removesuffix(ending)
+        if not lasted or self._since is None:
+            self._since = self._told_at = now
+            return f"{error}; trying again until it works; running jobs continue"
+        if now < self._told_at + AGAIN_SECONDS:
+            return ""
+        self._told_at = now
+        return f"still trying after {show_duration(now - self._since)}: {error}"
 
 
 class ServiceLog:
@@ -86,34 +133,25 @@ class ServiceLog:
         self._as_json, self._sums_up = as_json, sums_up
         self._begun: dict[tuple[str, int], float] = {}
         self._stopped: dict[tuple[str, int], str] = {}  # why
-        self._away = ("", -math.inf)  # the last trouble with the store, and when it was told
+        self._outage = Outage()
 
     def report(self, report: ServiceReport) -> None:
         """Logs what a service reports; for people, only events that SENTENCES has words for."""
         facts = report.facts
         if report.event == "job.stopping":
             self._stopped[str(facts["task"]), int(str(facts["attempt"]))] = str(facts["reason"])
+        if self._as_json:
+            self._say(report.event, **facts)
+            return
+        told = self._outage.told(report, time.monotonic())
+        if report.event in OF_OUTAGE:
+            facts = {**facts, "told": told}
         is_said_later = (
             self._sums_up and report.event == "worker.stopped" and bool(facts["settled"])
         )
-        if self._as_json or not (
-            report.event not in SENTENCES or is_said_later or self._is_told(report)
-        ):
-            self._say(report.event, **report.facts)
-
-    def _is_told(self, report: ServiceReport) -> bool:
-        """Says whether a report repeats what was told: each loop of a service tries the store
-        again by itself, several times a second."""
-        if report.event == "store.back":
-            self._away = ("", -math.inf)
-        if report.event != "store.unavailable":
-            return False
-        error, now = str(report.facts["error"]), time.monotonic()
-        told, at = self._away
-        if error == told and now < at + AWAY_AGAIN_SECONDS:
-            return True
-        self._away = (error, now)
-        return False
+        is_known = report.event in OF_OUTAGE and not told
+        if report.event in SENTENCES and not (is_said_later or is_known):
+            self._say(report.event, **facts)
 
     def job(self, task: Claimed, end: End | None) -> None:
         """Logs that a job began, or how it ended; ``end`` is None at its beginning."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -24,7 +25,7 @@ from tidewheel.ports.store import Store
 from tidewheel.runners.registry import found_runners
 from tidewheel.scheduler.nested_runs import waking_for_nested
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver
-from tidewheel.services.service import OnReport, ServiceReport
+from tidewheel.services.service import BACKOFF_DEFAULT, OnReport, ServiceReport
 from tidewheel.wiring.services import (
     RunProcess,
     build_monitor,
@@ -211,6 +212,7 @@ class RunHere:
         self._settings = settings
         self._on_batch, self._on_report = on_batch, on_report
         self._stops_asked = 0
+        self._is_unheard = False  # the store did not take what was asked
         self._is_leaving = False
         self._asking: set[asyncio.Task[None]] = set()
         self._driver: RunDriver | None = None
@@ -250,6 +252,8 @@ class RunHere:
             ):
                 await nested.begin()
                 await self._drive(driver, worker, nested)
+            for one in self._asking:  # nobody is left to be asked
+                one.cancel()
         return RunEnd(driver.status or LEFT, driver.reason)
 
     def _worker_settings(self, home: Path) -> config.WorkerSettings:
@@ -315,8 +319,10 @@ class RunHere:
     def ask_stop(self) -> None:
         """Asks the run to stop, more urgently with each call.
 
-        The first call lets running jobs finish and starts no more. The second leaves the jobs
-        running and ends this process. The third does so without waiting for the store. A
+        The first call lets running jobs finish and starts no more; a store that does not answer
+        is asked again until it does. The second leaves the jobs running and ends this process.
+        The third does so without waiting for the store, as the second does if the store did not
+        answer the first. A
         process that does not drive the run yet, or cannot open it, hears no commands and leaves
         at once.
         """
@@ -325,7 +331,7 @@ class RunHere:
             self._draining.ask_stop(config.OnStop.LEAVE)
             return
         is_heard = self._driver is not None and self._driver.is_open
-        if self._stops_asked > len(STOP_MODES) or not is_heard:
+        if self._stops_asked > len(STOP_MODES) or self._is_unheard or not is_heard:
             self._leave()
             return
         self._ask(STOP_MODES[self._stops_asked - 1])
@@ -343,15 +349,29 @@ class RunHere:
 
     async def _post(self, mode: str) -> None:
         body = command_text(Stop(mode=mode))
-        try:
-            await self._store.post_command(
-                NewCommand(run=self._run.number, body=body, who="Ctrl-C")
-            )
-        except NotRunning:  # it is over already
-            self._leave()
-        except Unavailable:  # who wants to leave at once need not be heard by the store
-            if mode == STOP_MODES[-1]:
+        command = NewCommand(run=self._run.number, body=body, who="Ctrl-C")
+        failures, chance = 0, random.Random()
+        while not self._is_leaving:
+            try:
+                await self._store.post_command(command)
+            except NotRunning:  # it is over already
                 self._leave()
+            except Unavailable as error:
+                failures += 1
+                self._is_unheard = True
+                if mode == STOP_MODES[-1]:  # who wants to leave at once need not be heard
+                    self._leave()
+                self._tell("store.unavailable", error=str(error), failures=failures)
+                await asyncio.sleep(BACKOFF_DEFAULT.delay_seconds(failures, chance))
+            else:
+                if failures:
+                    self._is_unheard = False
+                    self._tell("store.back", failures=failures)
+                return
+
+    def _tell(self, event: str, **facts: object) -> None:
+        if self._on_report is not None:
+            self._on_report(ServiceReport(service="stopping", event=event, facts=facts))
 
     def _leave(self) -> None:
         self._is_leaving = True

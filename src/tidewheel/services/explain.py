@@ -17,6 +17,7 @@ from tidewheel.core.operator.definition import run_named_by
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.access import Served, covers, queue_name
 from tidewheel.core.queue.dependency import ALWAYS_KNOWN, EdgeState, edge_state
+from tidewheel.core.queue.lease import SILENT_SECONDS
 from tidewheel.core.queue.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.queue.requests import Abilities, KeysetPage, QueueSettings, TaskFilter
 from tidewheel.core.queue.resources import (
@@ -37,8 +38,6 @@ from tidewheel.quantities import exact_size, show_duration, show_instant, show_s
 
 PARENTS_SHOWN_MAX = 10
 LEASES_COUNTED_MAX = 10_000
-# A worker shows itself every ten seconds at least; three times that is silence.
-SILENT_SECONDS = 30.0
 
 
 async def reasons(

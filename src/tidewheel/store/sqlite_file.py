@@ -351,23 +351,79 @@ def _apply(
 
 
 def _back_up(path: Path, settings: StoreSettings, version: int) -> Path:
-    """Copies the file as it was last committed, and returns the path of the copy."""
-    import tempfile  # noqa: PLC0415 - slow, and few files have to be copied
-
-    descriptor, copy = tempfile.mkstemp(prefix=f"{path.name}.copy-", dir=path.parent)
-    os.close(descriptor)
-    try:
-        with _connected(path, settings) as connection:
-            connection.execute("VACUUM INTO ?", (copy,))
-        _sync(Path(copy))
+    """Copies the file before its schema changes, and returns the path of the copy."""
+    with _checked_copy(path, settings, path) as copy:
         backup = _free_name(path, version)
         # A backup that is there under its name is complete.
         os.rename(copy, backup)
-    except BaseException:
-        os.unlink(copy)
-        raise
     _sync(path.parent)
     return backup
+
+
+@contextlib.contextmanager
+def _checked_copy(path: Path, settings: StoreSettings, beside: Path) -> Iterator[Path]:
+    """Copies the file as it was last committed, under a name that nobody knows, and checks the
+    copy; what the block does not rename is removed."""
+    import tempfile  # noqa: PLC0415 - slow, and few files have to be copied
+
+    descriptor, name = tempfile.mkstemp(prefix=f"{beside.name}.copy-", dir=beside.parent)
+    os.close(descriptor)
+    copy = Path(name)
+    try:
+        with _connected(path, settings) as connection:
+            connection.execute("VACUUM INTO ?", (name,))
+        _check_copy(copy)
+        _sync(copy)
+        yield copy
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _check_copy(copy: Path) -> None:
+    reading = contextlib.closing(apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READONLY))
+    with reading as connection:
+        seen = connection.pragma("integrity_check", 1)
+    if seen != "ok":
+        raise errors.CorruptStore(str(copy), str(seen).splitlines()[-1])
+
+
+def copy_sqlite(settings: StoreSettings, target: Path) -> None:
+    """Copies the store to a new file, as it was last committed; others may write meanwhile.
+
+    Under its name the copy is complete and checked, or it is not there at all. Raises
+    BadSetting for a name that is taken, or that no file can have.
+    """
+    path = file_path(settings.url)
+    _refuse_taken(target)
+    try:
+        with _connected(path, settings) as connection, translated(path):
+            _own_versions(path, connection)
+        with translated(target), _checked_copy(path, settings, target) as copy:
+            try:
+                os.link(copy, target)  # unlike a renaming it replaces nothing
+            except PermissionError:  # a file system without links
+                _refuse_taken(target)
+                os.rename(copy, target)
+        _sync(target.parent)
+    except errors.StoreFull as error:
+        raise errors.StoreFull(
+            f"there is too little space for the copy {target}, which was not made; free space, "
+            "or name a file on another disk"
+        ) from error
+    except OSError as error:
+        fault = (
+            f"{target} cannot be written ({error.strerror}); name a file in a folder of yours"
+        )
+        raise errors.BadSetting("file", str(target), fault=fault) from error
+
+
+def _refuse_taken(target: Path) -> None:
+    if target.is_dir():
+        fault = f"{target} is a folder; name a new file in it"
+        raise errors.BadSetting("file", str(target), fault=fault)
+    if os.path.lexists(target):
+        fault = f"{target} exists, and a backup overwrites nothing; name a new file"
+        raise errors.BadSetting("file", str(target), fault=fault)
 
 
 def _free_name(path: Path, version: int) -> Path:

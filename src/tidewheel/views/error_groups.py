@@ -44,6 +44,9 @@ _ENDS = {
     FAILED_AGAIN: "succeeded earlier, but when run again failed",
 }
 _HEADS = {"exit status ": "exit ", "ended by ": "killed by "}
+# What a shell means by an exit status of its own.
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+_SHELL_STATUS = re.compile(rf"exit status ({_NOT_FOUND}|{_NOT_EXECUTABLE})\b")
 _NUMBERS = re.compile(r"\d+")
 
 
@@ -83,6 +86,18 @@ def end_and_words(failure: Failure) -> tuple[str, str]:
     status = failure.exit_status
     # A signal is no exit status, and the error says why it was sent.
     return "" if status is None or (status < 0 and error) else f"exit {status}", _told(error)
+
+
+def exit_advice(error: str, *, is_stage: bool) -> str:
+    """Returns what to look at if a shell did not find or could not execute a command, after a
+    semicolon; "" if the job failed otherwise."""
+    found = _SHELL_STATUS.match(error)
+    if found is None:
+        return ""
+    if found[1] == str(_NOT_EXECUTABLE):
+        return "; is the file executable (chmod +x), and is its #! line right?"
+    place = "in its image" if is_stage else "in bin/ of the workflow"
+    return f"; is the command on the PATH of the job, or {place}?"
 
 
 def _told(text: str) -> str:
@@ -155,7 +170,8 @@ def told_group(pool: TaskPool, those: Sequence[Failure]) -> str:
     if len(those) == 1 and first.key not in pool.tasks and first.state != FAILED_AGAIN:
         handlers = handlers_of(pool, first.key, first.state)[:HANDLERS_TOLD_MAX]
     handled = f"; handled by {', '.join(handlers)}" if handlers else ""
-    return group_text(those, waiting_for(pool, those), word) + handled
+    advice = exit_advice(first.error, is_stage=pool.plan.is_of_stages)
+    return group_text(those, waiting_for(pool, those), word) + handled + advice
 
 
 class FailedJob(NamedTuple):

@@ -40,7 +40,7 @@ from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
-from tidewheel.views.error_groups import failure_groups
+from tidewheel.views.error_groups import exit_advice, failure_groups
 from tidewheel.views.run_facts import (
     PROGRAM,
     actions,
@@ -435,7 +435,9 @@ async def _of_the_job(
                 text = f"since {time_text(said[-1].at)} its job is {said[-1].text}"
                 found.append(reason_document(name, Reason(text, False, f"kill {one.word}")))
         if stage is JobPhase.INCOMPLETE and (errors := (await store.get(task_id)).errors):
-            text = f"its last job: {errors[-1].description}"
+            error = errors[-1].description
+            text = f"its last job: {error}"
+            text += exit_advice(error, is_stage=snapshot.pool.plan.is_of_stages)
             log = f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(one.word)} --err"
             found.append(_plain_reason(text, False, [log]))
     return found

@@ -28,6 +28,8 @@ from tidewheel.ports.store import Store
 from tidewheel.wiring.machine import is_process_alive
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tidewheel.store.migrate import MigrationReport
 
 STORES_ACCEPTED = (
@@ -216,10 +218,21 @@ def migrate_store(where: Where = None) -> MigrationReport:
             raise _unknown_store(settings.url)
 
 
+def back_up_store(where: Where, target: Path) -> None:
+    """Copies a store that is a file to a new file."""
+    from tidewheel.store.sqlite_file import copy_sqlite
+
+    require_database(where, "a backup")
+    require_store(where)
+    copy_sqlite(store_settings(where), target)
+
+
 def _unknown_store(url: str) -> BadSetting:
     """Returns the refusal of an address; an address may hold a password, which is left out."""
     scheme, colon, _ = url.partition(":")
-    return BadSetting("store", f"{scheme}:…" if colon else url, STORES_ACCEPTED)
+    if colon:
+        return BadSetting("store", f"{scheme}:…", STORES_ACCEPTED)
+    return BadSetting("store", url, f"{STORES_ACCEPTED}; a file is written sqlite:///{url}")
 
 
 def _require_psycopg() -> None:

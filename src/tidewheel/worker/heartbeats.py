@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import ParamSpec
 
-from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, LeaseAnswer
+from tidewheel.core.queue.lease import SIGN_SECONDS_MAX, LeaseAnswer
 from tidewheel.core.queue.requests import Beat
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.store import Store
@@ -80,8 +80,6 @@ async def run_in_thread(service: Service) -> None:
     ended.result()
 
 
-IDLE_SECONDS = LEASE_SECONDS_DEFAULT  # a worker without leases shows that it is there
-
 OpenStore = Callable[[], AbstractAsyncContextManager[Store]]
 StopJob = Callable[[Attempt, StopReason, float], None]  # attempt, why, grace in seconds
 
@@ -117,15 +115,15 @@ class Heartbeats(Service):
         if not due and now < self._idle_until:
             return ()
         # A lease that is claimed while this call hangs must be renewed in time, too.
-        shortest = min((a.task.lease_seconds for a in due), default=IDLE_SECONDS)
-        patience = min(shortest, IDLE_SECONDS) / 2
+        shortest = min((a.task.lease_seconds for a in due), default=SIGN_SECONDS_MAX)
+        patience = min(shortest, SIGN_SECONDS_MAX) / 2
         beats = [
             Beat(task_id=a.task.id, attempt=a.task.attempt, progress=a.latest_progress)
             for a in due
         ]
         call = self._store.heartbeat(self._worker, beats)
         answers = await within(self._clock, patience, call)
-        self._idle_until = now + IDLE_SECONDS
+        self._idle_until = now + SIGN_SECONDS_MAX
         return self._heed(due, beats, answers, now)
 
     def rest_seconds(self) -> float | None:

@@ -3,6 +3,7 @@ import type { Counts, Scope } from "./types";
 
 export const FILTER_NAMES = ["queue", "worker", "tag", "name", "matching"] as const;
 export const TASK_NAMES = ["limit_key", "tag"] as const;
+export const SIGN_SECONDS_MAX = 10.0; // of a worker
 
 export interface Resources {
   cpu: number;

@@ -1,4 +1,4 @@
-"""Defines the commands of those who keep a store: token, notify, verify, audit, migrate."""
+"""Defines the commands of those who keep a store, from token to migrate."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
@@ -538,6 +540,34 @@ def _show_orphans(found: list[Orphan], home: str) -> None:
             say_table(("FOLDER", "BYTES"), [(one.path, str(one.size)) for one in some])
             size = sum(one.size for one in some)
             say(f"{plural(len(some), 'folder')}, {size} bytes, in {home} {said}")
+
+
+@session_command("backup", "backup /backups/tidewheel-monday.db")
+@click.argument("file", type=click.Path(path_type=Path))
+def backup_command(session: Session, file: Path) -> int:
+    """Copy the store to FILE, a new file, while everything runs, and check the copy.
+
+    It holds tasks, runs, definitions, tokens and the audit. The manual, Backup and restore,
+    says which files of the state directory you may need, too. For a store on PostgreSQL this
+    prints the command that makes a backup.
+    """
+    from tidewheel.client.tokens import without_password
+    from tidewheel.quantities import show_size
+    from tidewheel.wiring.stores import back_up_store, store_settings
+
+    file, store = file.absolute(), without_password(store_settings(session.store).url)
+    if store.startswith("postgres"):
+        dump = f"pg_dump --schema=tidewheel --format=custom --file={quote(str(file))}"
+        fault = (
+            f"PostgreSQL makes its backups itself, while everything runs: {dump} {quote(store)}"
+        )
+        raise BadSetting("store", store, fault=fault)
+    back_up_store(session.store, file)
+    size = file.stat().st_size
+    told = f"{safe(file)} is a checked copy of the store ({show_size(size)})"
+    return session.answer(
+        {"file": str(file), "bytes": size, "store": store}, lambda _: say(told)
+    )
 
 
 @session_command("migrate")

@@ -110,7 +110,8 @@ async def _queues(
     if name is None:
         return await client.queues()
     before = await client.queue(name)
-    known = [view.queue for view in await client.queues()] if given else [name]
+    known = [view.queue for view in await client.queues()]
+    is_changed = bool(given)
     paused = given.pop("paused", None)
     counts, rates = given.pop("limit", ()), given.pop("rate", ())
     is_empty = given.pop("no_limits", False)
@@ -122,20 +123,18 @@ async def _queues(
         await client.configure_queue(name, **given)
     if paused is not None:
         await (client.pause_queue if paused else client.resume_queue)(name)
-    _tell_if_unused(name, known)
+    _tell_if_unused(name, known, is_changed=is_changed)
     return [await client.queue(name)]
 
 
-def _tell_if_unused(name: str, known: Sequence[str]) -> None:
-    """Tells the user if no task was in the queue to be changed: its name may be misspelt."""
+def _tell_if_unused(name: str, known: Sequence[str], *, is_changed: bool) -> None:
+    """Tells the user if no task was in the named queue: its name may be misspelt."""
     if name in known:
         return
     like = nearest(name, known)
     hint = "" if like is None else f"; did you mean {safe(like)}?"
-    note(
-        f"no task was in the queue {safe(name)} lately; "
-        f"the settings apply to future tasks{hint}"
-    )
+    applies = "; the settings apply to future tasks" if is_changed else ""
+    note(f"no task was in the queue {safe(name)} lately{applies}{hint}")
 
 
 def _merged_limits(
@@ -215,13 +214,13 @@ WORKER_DROP = ("BUFFER", "NODES", "GPU", "LABELS", "MEMORY", "CORES", "NAME")
 
 
 def _worker_columns(now: float) -> dict[str, Callable[[WorkerView], str]]:
-    from tidewheel.services.explain import SILENT_SECONDS
+    from tidewheel.core.queue.lease import LATE_SECONDS
 
     def state(one: WorkerView) -> str:
         if one.stopped_at is not None:
             return "stopped"
-        if now - one.seen_at > SILENT_SECONDS:
-            return "silent"
+        if now - one.seen_at > LATE_SECONDS:
+            return f"silent for {show_duration(round(now - one.seen_at))}"
         return "live" if one.trouble is None else "in trouble"
 
     return {

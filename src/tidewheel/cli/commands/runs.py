@@ -13,6 +13,7 @@ import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, safe_lines, say
+from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.runs.access import (
     Document,
     Target,
@@ -32,7 +33,7 @@ from tidewheel.cli.session import (
 from tidewheel.errors import NotFound, Refused, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tidewheel.client import AsyncClient
     from tidewheel.client.runs import Runs
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     "runs --workflow forecast",
     "runs --matching 'fore*:stalled'        also ':stalled', fore",
     "runs --delete forecast/run1            shows what will be deleted, and asks",
+    "runs --delete-older P30D --dry-run     also --workflow forecast, --matching :completed",
 )
 @option("--workflow NAME", "List only runs of this workflow.")
 @option(
@@ -59,12 +61,21 @@ if TYPE_CHECKING:
     "Delete this run with all its logs and files, unless a scheduler drives it; give its "
     "whole name.",
 )
+@option(
+    "--delete-older older",
+    "Delete the runs that ended longer ago than this, except runs that a scheduler drives or "
+    "may take, or that other runs wait for.",
+    type=DURATION,
+)
+@option("--dry-run", "With --delete-older: only list what would be deleted.")
 @option("--yes", "Delete without asking.")
 def runs_command(
     session: Session,
     unwanted: Words,
     *,
     limit: int,
+    older: float | None,
+    dry_run: bool,
     yes: bool,
     **which: Any,  # noqa: ANN401 - those of `Runs.list`
 ) -> int:
@@ -75,11 +86,15 @@ def runs_command(
     """
     from tidewheel.cli.pages.run import say_runs
 
+    check_beside({"dry_run": "older"} if older is None else {})
+    check_apart((*which, "limit", "older"), "unwanted")
+    check_apart(("nested", "limit"), "older")
+    which["matching"] = which["matching"] or ""
+    if older is not None:
+        return _delete_older(session, older, which, dry_run=dry_run, yes=yes)
     check_beside({"yes": "unwanted"})
-    check_apart((*which, "limit"), "unwanted")
     if unwanted:
         return _delete(session, unwanted, yes=yes)
-    which["matching"] = which["matching"] or ""
     page = with_runs(session, lambda runs: runs.list(count=limit, **which))
     is_filtered = bool(which["matching"])
     session.answer(page, lambda page: say_runs(page, which["workflow"], matching=is_filtered))
@@ -92,14 +107,8 @@ def runs_command(
 
 def _delete(session: Session, unwanted: Words, *, yes: bool) -> int:
     going = with_runs(session, lambda runs: _what_goes(session, runs, unwanted))
-    if not yes:
-        for text in going.values():
-            note(text)
-        if not sys.stdin.isatty():
-            raise Refused("nothing was deleted: there is no terminal to confirm on; add --yes")
-        if not click.confirm("Delete this permanently?", err=True):
-            note("nothing was deleted")
-            return ExitCode.REFUSED
+    if not (yes or _is_confirmed(going.values())):
+        return ExitCode.REFUSED
 
     async def delete(runs: Runs) -> list[str]:
         return [(await runs.delete(name)).name for name in going]
@@ -107,6 +116,94 @@ def _delete(session: Session, unwanted: Words, *, yes: bool) -> int:
     deleted = with_runs(session, delete)
     told = "\n".join(f"{safe(name)} is deleted" for name in deleted)
     return session.answer({"deleted": deleted}, lambda _: say(told))
+
+
+def _is_confirmed(going: Iterable[str]) -> bool:
+    for text in going:
+        note(text)
+    if not sys.stdin.isatty():
+        raise Refused("nothing was deleted: there is no terminal to confirm on; add --yes")
+    if click.confirm("Delete this permanently?", err=True):
+        return True
+    note("nothing was deleted")
+    return False
+
+
+def _delete_older(
+    session: Session, seconds: float, which: dict[str, Any], *, dry_run: bool, yes: bool
+) -> int:
+    """Deletes the runs that ended longer ago than this; a run that may not be deleted is named
+    with the reason, and keeps no other from it."""
+    from tidewheel.quantities import show_duration
+
+    now = session.ask(lambda client: client.store.now())
+    found = with_runs(session, lambda runs: _ended(runs, which, now - seconds))
+    going = {
+        name: f"{safe(name)}: {status}, ended {show_duration(now - ended)} ago, "
+        f"{_files_text(session, name)}"
+        for name, (status, ended) in found.items()
+    }
+    if dry_run or not going:
+        texts = list(going.values()) or [f"no run ended more than {show_duration(seconds)} ago"]
+
+        def show(_: object) -> None:
+            for text in texts:
+                note(text)
+            if going:
+                note(f"nothing was deleted; without --dry-run: {plural(len(going), 'run')}")
+
+        return session.answer({"deleted": list(going), "kept": [], "dry_run": dry_run}, show)
+    if not (yes or _is_confirmed(going.values())):
+        return ExitCode.REFUSED
+    deleted, kept = with_runs(session, lambda runs: _deleted(runs, going))
+    told = "\n".join(f"{safe(name)} is deleted" for name in deleted)
+
+    def show_done(_: object) -> None:
+        if told:
+            say(told)
+        for one in kept:
+            note(f"{safe(one['run'])} is kept: {safe(one['reason'])}")
+
+    session.answer({"deleted": deleted, "kept": kept, "dry_run": False}, show_done)
+    return ExitCode.FAILED if kept else ExitCode.DONE
+
+
+async def _ended(
+    runs: Runs, which: dict[str, Any], before: float
+) -> dict[str, tuple[str, float]]:
+    """Returns the runs that fit and that ended before this, with status and end, oldest
+    first."""
+    from tidewheel.api.wire import instant
+    from tidewheel.core.operator.views import CARRY_ON_STATUSES
+    from tidewheel.views.run_facts import RUNS_MAX
+
+    found: dict[str, tuple[str, float]] = {}
+    asked = {name: value for name, value in which.items() if value}
+    while True:
+        page: Any = await runs.look("runs", count=RUNS_MAX, **asked)
+        for one in page["runs"]:
+            is_free = not (one["driven"] or one["offered"] or one["waits"])
+            if (
+                is_free
+                and one["ended_at"]
+                and one["status"] in ("completed", *CARRY_ON_STATUSES)
+            ):
+                ended = instant(one["ended_at"])
+                if ended < before:
+                    found[one["name"]] = (one["status"], ended)
+        if page["next"] is None:
+            return dict(reversed(found.items()))
+        asked["before"] = page["next"]
+
+
+async def _deleted(runs: Runs, going: Iterable[str]) -> tuple[list[str], list[dict[str, str]]]:
+    deleted, kept = [], []
+    for name in going:
+        try:
+            deleted.append((await runs.delete(name)).name)
+        except Refused as error:  # it went on meanwhile, or others wait for it
+            kept.append({"run": name, "reason": str(error)})
+    return deleted, kept
 
 
 async def _what_goes(session: Session, runs: Runs, unwanted: Words) -> dict[str, str]:

@@ -78,7 +78,7 @@ def verb_command(name: str) -> click.Command:
     if name in REOPENING_VERBS:
         text = (
             "If the run has ended and no scheduler drives it: resume it at once, in this "
-            "process."
+            "process, and wait for its end. Where a scheduler drives it, nothing is waited for."
         )
         rows.append(option("--run carries_on", text))
     elif name == Stop.verb:
@@ -180,6 +180,9 @@ def give_verb(
             return _after_stop(status)
         return _after_trigger(session, made, status) if name == "trigger" else status
     status = say_given(session, made)
+    if options.get("carries_on") and name != Stop.verb and not session.as_json:
+        watch = f"watch it: tidewheel tui {quote(made.run)}"
+        note(f"a scheduler drives {safe(made.run)}, so --run waits for nothing; {safe(watch)}")
     if name == "trigger":
         tell_of_unread(session, made.run)
     return status

@@ -325,6 +325,16 @@ def _more(told: int, shown: Mapping[str, object]) -> Iterator[str]:
         yield f"and {plural(more, 'task')} more"
 
 
+def stall_text(engine: RunEngine) -> str:
+    """Returns how long a stalled run waits for somebody before it stops; "" if it does not."""
+    from tidewheel.core.sched.spawn import STALL
+    from tidewheel.scheduler.timers import timer_key
+
+    seconds = engine.run_timers.stall_seconds
+    at = engine.timers.at(timer_key(None, STALL))
+    return stall_words(show_duration(seconds), at) if seconds and at is not None else ""
+
+
 def causes(engine: RunEngine, errors: Mapping[Key, str]) -> Iterator[str]:
     """Yields the lines that say why a run stands still, each with the commands that help;
     `errors` says how jobs ended."""

@@ -27,8 +27,9 @@ from tidewheel.cli.pages.format import (
     left_running,
     mode_note,
     reached,
-    stall_words,
+    stall_text,
 )
+from tidewheel.cli.service_log import Outage
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import FAILED_AGAIN, RunView
@@ -38,14 +39,13 @@ from tidewheel.core.sched.missed import missed_texts
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.reachability import NO_STOP
 from tidewheel.core.sched.services import ending_jobs
-from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
+from tidewheel.core.sched.spawn import CLOCK, RETRY
 from tidewheel.core.sched.task_state import JobPhase, Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
 from tidewheel.runners.sanitize import printable
 from tidewheel.scheduler.inbox import MISTAKEN
 from tidewheel.scheduler.pending_batch import News, PendingBatch
 from tidewheel.scheduler.run_engine import RunEngine
-from tidewheel.scheduler.timers import timer_key
 from tidewheel.services.service import ServiceReport
 
 if TYPE_CHECKING:
@@ -69,8 +69,6 @@ TOLD = frozenset(("started", *RETRIES, "blocked", "lost", *ENDS))
 NOTICED = ("incomplete", DROPPED, MISSED, NO_STOP, MISTAKEN)
 SAID_BY_ITS_END = "which nothing handles"  # a failure is told as such
 TROUBLE = {
-    "store.unavailable": "{error}; trying again",
-    "store.back": "the store can be used again",
     "log.unwritten": "{error}; the run continues without it",
     "log.written": "the log can be written again",
     "step.failed": "{summary}; the run is read again from the store",
@@ -98,8 +96,7 @@ class RunPage:
     """Shows a run that is driven here as plain lines."""
 
     def __init__(self, run: RunView, *, is_new: bool) -> None:
-        self._run = run
-        self._is_new = is_new
+        self._run, self._is_new = run, is_new
         self._is_to_be_told = False  # that it begins
         self._begun_at = time.monotonic()
         self._ends: Counter[str] = Counter()
@@ -114,6 +111,7 @@ class RunPage:
         self._failed: dict[Key, str] = {}  # as what each of them is counted among the ends
         self._stall_option = ""  # without which it would not wait to be mended
         self._status = ""
+        self._outage = Outage()
         self._stops = 0
         self._has_obeyed = False
         self._waited_for = ""  # what was said last of a run that waits for a time
@@ -259,7 +257,8 @@ class RunPage:
         for cause in self._causes:
             self.line(f"  {cause}")
         if waits:
-            self.line(f"  it waits {waits}")
+            reload = f"tidewheel reload {quote(self._run.name)}"
+            self.line(f"  it waits {waits}; if you change the definition: {reload}")
 
     def on_report(self, report: ServiceReport) -> None:
         """Shows what a service reports, if it is trouble that people should know of."""
@@ -268,11 +267,15 @@ class RunPage:
         words = TROUBLE.get(report.event)
         if words is not None:
             self.line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
+        elif told := self._outage.told(report, time.monotonic()):
+            self.line(told)
 
     def stopping(self) -> None:
         self._stops += 1
         jobs = 0 if self._pool is None else ending_jobs(self._pool)
-        waits = f"waiting for {plural(jobs, 'job')}" if jobs else "no job is active"
+        awaited = ["the store"] if self._outage.lasts(time.monotonic()) else []
+        awaited += [plural(jobs, "job")] if jobs else []
+        waits = f"waiting for {', then for '.join(awaited)}" if awaited else "no job is active"
         left = " and leaves jobs running" if jobs else ""
         if self._stops == 1:
             self.line(f"stopping: {waits}; Ctrl-C again exits now{left}")
@@ -280,9 +283,8 @@ class RunPage:
             self.leaving()
 
     def leaving(self) -> None:
-        is_lost = self._status == "lost"
         kept = "keep running, and the next start finds them"
-        fate = "may be started again by another scheduler" if is_lost else kept
+        fate = "may be started again by another scheduler" if self._status == "lost" else kept
         self.line(f"exiting; active jobs {fate}")
 
     # ---- the end ----
@@ -295,7 +297,9 @@ class RunPage:
         ends = f"{self._mode}: {', '.join(counts)}" if counts else self._mode
         if self._earlier is not None and self._ends:
             ends += f" ({', '.join(counted_ends(self._ends))} since it was resumed)"
-        print_line(f"{self._run.name} {end.status} after {took}{ends}")
+        was_complete = self._was_complete(end)
+        how = "was already complete" if was_complete else f"{end.status} after {took}"
+        print_line(f"{self._run.name} {how}{ends}")
         for text in self._warnings:
             self._note(f"warning: {text}")
         for lost, chain in list(self._lost.items())[:LOST_MAX]:
@@ -306,17 +310,22 @@ class RunPage:
             self._note(line)
         self._show_advice(end)
 
+    def _was_complete(self, end: RunEnd) -> bool:
+        """Says whether there was nothing left to do in a run that was resumed."""
+        did_nothing = not (self._is_new or self._ends or self._has_obeyed)
+        return end.status == "completed" and end.has_run_anything and did_nothing
+
     def _show_advice(self, end: RunEnd) -> None:
         name = self._run.name
         if end.status == "completed" and not end.has_run_anything:
             what = "stage could begin" if self._is_of_stages else "task was ready at any point"
             self._note(f"no {what}; tidewheel graph shows what waits for what")
-        elif end.status == "completed" and not (self._is_new or self._ends or self._has_obeyed):
+        elif self._was_complete(end):
             how = f"a task again: tidewheel trigger {quote(name)} POINT/NAME --run; "
             how += "run more cycles: --fcp POINT"
             if self._is_of_stages:
                 how = f"a stage again: tidewheel trigger {quote(name)} STAGE --run"
-            self._note(f"it was already complete; run {how}; start the next run: --new")
+            self._note(f"run {how}; start the next run: --new")
         elif end.status == "stalled":
             for cause in self._causes:
                 self._note(f"  {cause}")
@@ -449,13 +458,6 @@ async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
     facts: Any = shown["run"]
     page.takes(shown)
     return RunEnd(facts["status"], facts["reason"])
-
-
-def stall_text(engine: RunEngine) -> str:
-    """Returns how long a stalled run waits for somebody before it stops; "" if it does not."""
-    seconds = engine.run_timers.stall_seconds
-    at = engine.timers.at(timer_key(None, STALL))
-    return stall_words(show_duration(seconds), at) if seconds and at is not None else ""
 
 
 def waited_for_text(engine: RunEngine) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -244,8 +245,18 @@ ATTEMPT_COLUMNS: dict[str, Callable[[AttemptView], str]] = {
     ),
     "ENDED BY": lambda one: one.ended_by.value if one.ended_by else "running",
     "EXIT": lambda one: "" if one.exit_status is None else str(one.exit_status),
-    "REMARK": lambda one: one.error.description if one.error else one.metrics or "",
+    "REMARK": lambda one: one.error.description if one.error else _metrics_text(one.metrics),
 }
+
+
+def _metrics_text(metrics: str | None) -> str:
+    """Returns what was measured of an attempt, or what its handler returned, for people."""
+    measured = json.loads(metrics) if metrics else {}
+    if not isinstance(measured, dict) or set(measured) - {"cpu_seconds"}:
+        return metrics or ""
+    return "".join(f"used {show_duration(one)} of CPU time" for one in measured.values())
+
+
 OUTPUT_COLUMNS: dict[str, Callable[[OutputView], str]] = {
     "TIME": lambda one: show_moment(one.at),
     "ATTEMPT": lambda one: str(one.attempt),

@@ -11,10 +11,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from tidewheel.cli.error_output import LikeAnother
 from tidewheel.cli.output import note
 from tidewheel.cli.session import Session
+from tidewheel.core.graph.findings import nearest
 from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.lazy_dataclasses import NamedTuple
 
@@ -177,14 +179,22 @@ async def find_target(runs: Runs, words: Sequence[str], *, any_word: bool = Fals
         return Target((await runs.find(run)).name, ids)
     try:
         return Target((await runs.find(first)).name, ids)
-    except NotFound:
+    except NotFound as unknown:
         # Where the workflow `forecast` has runs, `forecast/run9` is one that is not there.
         workflow = first.partition("/")[0]
         if not any_word and (
             not looks_like_id(first) or (await runs.list(workflow=workflow, count=1))["runs"]
         ):
-            raise
+            raise await _with_nearest(runs, unknown) from None
     return Target((await runs.find()).name, _without_signs(words))
+
+
+async def _with_nearest(runs: Runs, unknown: NotFound) -> NotFound:
+    """Returns the same error with the name of a run, or its workflow, that may be meant."""
+    listed: Any = await runs.list()
+    known = [str(one[name]) for one in listed["runs"] for name in ("name", "workflow")]
+    near = nearest(unknown.name, known)
+    return unknown if near is None else LikeAnother(unknown, near)
 
 
 def target_in_job(own_run: str, words: Sequence[str], *, any_word: bool = False) -> Target:

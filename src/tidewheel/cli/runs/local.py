@@ -229,7 +229,9 @@ async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> Chosen:
         return await _chosen(store, found, found.captured.definition, wanted.words)
 
     async def workflows() -> list[str]:
-        return [one.name for one in await store.workflows(None, PAGE_COUNT_MAX)]
+        registered = await store.workflows(None, PAGE_COUNT_MAX)
+        runs = await store.runs(count=PAGE_COUNT_MAX)
+        return [*(one.name for one in registered), *(one.name for one in runs)]
 
     return await _named(store, await the_run(named, wanted, workflows), wanted)
 

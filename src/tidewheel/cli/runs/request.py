@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
+from itertools import islice
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from tidewheel.services.definitions.sip import StageSource
 
 STAGES_TOLD_MAX = 5
+FOLDERS_MAX = 1_000
 TellOfStages = Callable[["StageSource"], None]
 
 
@@ -97,8 +99,9 @@ def named_request(path: Path) -> RunRequest | None:
 
 
 def unknown_name(name: str, known: Iterable[str] = ()) -> Refused:
-    """Returns the refusal of a word that names nothing, with the nearest of the known names."""
-    near = nearest(name, known)
+    """Returns the refusal of a word that names nothing, with the nearest of the known names and
+    of the folders beside the one that it would name."""
+    near = nearest(name, [*known, *_folders_beside(name)])
     advice = (
         f"did you mean {near!r}?"
         if near is not None
@@ -110,6 +113,16 @@ def unknown_name(name: str, known: Iterable[str] = ()) -> Refused:
     )
 
 
+def _folders_beside(name: str) -> list[str]:
+    """Returns the folders with a definition, written as the name is, that it may mean."""
+    from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
+
+    with suppress(OSError):
+        found = islice(Path(name).parent.iterdir(), FOLDERS_MAX)
+        return [str(one) for one in found if (one / FLOW_FILE).is_file()]
+    return []
+
+
 async def found_run(
     find: Callable[[str], Awaitable[RunView]], wanted: Wanted
 ) -> RunView | Refused:
@@ -117,16 +130,15 @@ async def found_run(
 
     A caller who gives parameters means no run that exists.
     """
-    unknown = unknown_name(wanted.name)
     asked = wanted.registered
     if asked is not None and asked.parameters:
-        return unknown
+        return unknown_name(wanted.name)
     try:
         return await find(wanted.name)
     except AmbiguousRun as several:
         return several
     except NotFound:
-        return unknown
+        return unknown_name(wanted.name)
 
 
 def refuse_another(run: RunView, wanted: Wanted) -> None:

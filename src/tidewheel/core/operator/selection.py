@@ -204,10 +204,13 @@ def _refuse_unknown_names(pool: TaskPool, written: WrittenId) -> None:
         if written.point in nodes or written.point in families:
             name = written.point
             raise Refused(f"{name} names no point; write POINT/{name}, or '*/{name}'")
+        seen = f"{written.point!r} is neither a point nor a task of this run"
         if like := nearest(written.point, [*nodes, *families]):
-            seen = f"{written.point!r} is neither a point nor a task of this run"
             raise Refused(f"{seen}; did you mean POINT/{like}?")
-        read_point(pool.plan.graph.cycling, written.point)
+        example = style.text(pool.plan.graph.cycling.initial)
+        raise Refused(
+            f"{seen}; points look like {example}, ^ or $, and task ids like POINT/NAME"
+        )
     if not written.has_plain_name or written.name in nodes or written.name in families:
         return
     if written.name == "root":

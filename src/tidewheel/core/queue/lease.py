@@ -16,6 +16,10 @@ from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 LEASE_SECONDS_DEFAULT = 10.0
 RUN_LEASE_SECONDS_DEFAULT = 10.0  # of a run, which a scheduler holds
 LEASE_SECONDS_MAX = 86_400.0
+# A worker gives a sign of life at least this often, also while it holds no lease.
+SIGN_SECONDS_MAX = LEASE_SECONDS_DEFAULT
+LATE_SECONDS = 1.5 * SIGN_SECONDS_MAX  # without a sign: then people are told how long
+SILENT_SECONDS = 3.0 * SIGN_SECONDS_MAX  # then it counts as gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

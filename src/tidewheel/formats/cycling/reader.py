@@ -479,9 +479,11 @@ class CyclingReader:
         """Reads where the graph ends; it may be relative to the initial point."""
         point = self.relative_point(text, initial)
         if point < initial:
+            last, first = self.style.text(point), self.style.text(initial)
             raise BadCycling(
-                f"the final cycle point {self.style.text(point)} is before the initial one, "
-                f"{self.style.text(initial)}"
+                f"the final cycle point {last} is before the initial one, {first}",
+                f"choose an initial point up to {last} (--icp), or a final point from {first} "
+                "on (--fcp)",
             )
         return point
 

@@ -120,10 +120,19 @@ def find_flow_file(folder_or_file: Path, findings: Findings) -> tuple[Path, str]
     if (folder_or_file / OLD_FLOW_FILE).exists():
         _refuse_old_file(Position(str(folder_or_file / OLD_FLOW_FILE)), findings)
     else:
-        other = f"name a folder that contains a {FLOW_FILE}, or a file"
-        hint = _other_definitions(folder_or_file) or other
+        hint = _other_definitions(folder_or_file) or _folder_below(folder_or_file)
         findings.error("no-such-file", f"there is no {FLOW_FILE} in {folder_or_file}", hint)
     return None
+
+
+def _folder_below(folder: Path) -> str:
+    """Returns the hint to name a folder with a definition, if possible one in this folder."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in itertools.islice(entries, _LISTED_MAX))
+        for name in names:
+            if (folder / name / FLOW_FILE).is_file():
+                return f"name a folder that contains a {FLOW_FILE}, such as {folder / name}"
+    return f"name a folder that contains a {FLOW_FILE}, or make one: tidewheel init NAME"
 
 
 def _other_definitions(folder: Path) -> str:

@@ -151,9 +151,15 @@ class _Points:
         text = Placed(self._given.start, COMMAND_LINE)
         if not text or text.text.lower() == "none":
             return None
-        return self._read(
+        point = self._read(
             text, lambda: self._reader.start_point(text.text, initial, final, self._now)
         )
+        if point is not None and final is not None and point > final:
+            last, first = map(self._reader.style.text, (final, point))
+            seen = f"the start point {first} is after the final one, {last}"
+            hint = f"no task would run: choose a start point up to {last}, or a later final one"
+            self._findings.error("start-after-final", seen, hint, text.position)
+        return point
 
     def _stop(self, initial: Point, final: Point | None, start: Point) -> Point | None:
         text = self._chosen(self._given.stop, self._settings.stop_after)

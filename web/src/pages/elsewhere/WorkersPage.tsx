@@ -8,7 +8,7 @@ import { plain } from "../../ui/plain";
 import { bytesText, countText } from "../../ui/quantities";
 import { Ago, useNow } from "../../ui/time";
 import { useAddress } from "../useAddress";
-import { isActive, workerWord } from "./workers";
+import { isActive, workerText, workerWord } from "./workers";
 import "./elsewhere.css";
 
 export function WorkersPage() {
@@ -43,7 +43,7 @@ function WorkerCard({ worker }: { worker: WorkerFacts }) {
   const { cpu, memory_bytes, gpu, labels } = worker.capacity;
   return (
     <article className={`worker-card card ${word}`} aria-label={worker.name}>
-      <div className="worker-title"><b>{plain(worker.name)}</b> <span className="faint mono">{worker.id}</span><span className={`worker-word ${word}`}>{word}</span></div>
+      <div className="worker-title"><b>{plain(worker.name)}</b> <span className="faint mono">{worker.id}</span><span className={`worker-word ${word}`}>{workerText(worker, now)}</span></div>
       <div className="load" role="meter" aria-label="Slots in use" aria-valuemin={0} aria-valuemax={worker.slots} aria-valuenow={worker.leases}><i style={{ width: `${Math.min(100, 100 * part)}%` }} /></div>
       <div className="worker-line">
         <Link to="/tasks" search={{ worker: worker.id, status: "running,cancelling" }}>{worker.leases} of {countText(worker.slots, "slot")}</Link>

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Statistics } from "../../api/storeTypes";
 import { endings, sortedGroups } from "./statistics";
 import { tokenBody, tokenWord } from "./tokens";
-import { isActive, workerWord } from "./workers";
+import { isActive, workerText, workerWord } from "./workers";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 
@@ -13,6 +13,12 @@ test("a worker that is silent, stopped or in trouble says so", () => {
   expect(workerWord({ ...worker, trouble: "no space" }, NOW)).toBe("troubled");
   expect(workerWord({ ...worker, seen_at: "2026-11-15T11:50:00Z", trouble: "x" }, NOW)).toBe("silent");
   expect(workerWord({ ...worker, stopped_at: "2026-11-15T11:00:00Z" }, NOW)).toBe("stopped");
+});
+
+test("a worker that gave no sign of life for two heartbeats is silent, and since when is said", () => {
+  const worker = { stopped_at: null, trouble: null, seen_at: "2026-11-15T11:59:41Z", leases: 1 };
+  expect(workerText(worker, NOW)).toBe("busy");
+  expect(workerText({ ...worker, seen_at: "2026-11-15T11:59:38Z" }, NOW)).toBe("silent for 22 s");
 });
 
 test("a worker that was killed does not count as active, one in trouble does", () => {
