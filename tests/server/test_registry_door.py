@@ -448,6 +448,7 @@ def test_python_is_executed_by_who_registers_it_and_runs_everywhere(registry, tm
     with pytest.raises(InvalidDefinition) as refused:
         registry.run("cycle", {"a": 1})
     assert codes(refused) == ["no-parameters"]
+    assert "register the file again" in str(refused.value.findings[0].hint)
 
 
 @pytest.mark.req("R007-12")

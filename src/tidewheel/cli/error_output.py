@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import resource
 
 import click
 
@@ -51,6 +50,8 @@ def tell(error: Exception, help_text: str, *, as_json: bool) -> int:
         _show(error.code, what, advice or help_text, as_json=as_json)
         return ExitCode.REFUSED if isinstance(error, Refused) else ExitCode.UNAVAILABLE
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
+        import resource
+
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         what = f"this process may have {limit} files open (ulimit -n), and all of them are"
         advice = f"Raise the limit and try again: ulimit -n {4 * limit}"

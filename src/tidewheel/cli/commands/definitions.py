@@ -381,7 +381,8 @@ Examples:
   tidewheel graph my-workflow 20300101 20300103 --svg=graph.svg --cycles
   tidewheel graph my-workflow --reference 1 3
 In pictures, a dashed line means that the child can run without this parent, or that the output
-is optional. A word on a line is an output other than success.
+is optional; a dashed violet one (--suicide) removes the child. A word on a line is an output
+other than success.
 """
 
 

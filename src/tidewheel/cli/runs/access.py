@@ -13,7 +13,6 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tidewheel.cli.error_output import LikeAnother
 from tidewheel.cli.output import note
 from tidewheel.cli.session import Session
 from tidewheel.core.graph.findings import nearest
@@ -194,7 +193,11 @@ async def _with_nearest(runs: Runs, unknown: NotFound) -> NotFound:
     listed: Any = await runs.list()
     known = [str(one[name]) for one in listed["runs"] for name in ("name", "workflow")]
     near = nearest(unknown.name, known)
-    return unknown if near is None else LikeAnother(unknown, near)
+    if near is None:
+        return unknown
+    from tidewheel.cli.error_output import LikeAnother
+
+    return LikeAnother(unknown, near)
 
 
 def target_in_job(own_run: str, words: Sequence[str], *, any_word: bool = False) -> Target:

@@ -155,10 +155,11 @@ def call_run(
         except (OSError, ValueError) as error:
             may_repeat = isinstance(error, NOBODY_THERE) or can_be_said_twice
             if not may_repeat or time.monotonic() >= give_up_at:
+                is_read = isinstance(error, ValueError)
+                seen = "gave no usable answer" if is_read else "does not answer"
                 raise Unavailable(
-                    f"the worker of this job gave no usable answer ({error}); check whether "
-                    "the request was carried out (tidewheel show --history) before you repeat "
-                    "it"
+                    f"the worker of this job {seen} ({error}); check whether the request was "
+                    "carried out (tidewheel show --history) before you repeat it"
                 ) from error
             time.sleep(KNOCK_SECONDS)
     if "refused" in answer:

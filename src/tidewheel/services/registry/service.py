@@ -367,7 +367,7 @@ def _made(
     else:
         with _loaded(kept, asked, _values(asked), findings) as (loaded, folder, _):
             if loaded.source.is_plain:
-                _check_no_parameters(asked, findings)
+                _check_no_parameters(asked, findings, REGISTERED_HINT)
             check_new(kept.kind, options, loaded.graph, findings, check)
             if kept.kind == SIP and not findings.has_errors:  # else they may be no JSON
                 options = replace(options, parameters=asked.parameters_text)
@@ -386,17 +386,19 @@ def _values(asked: RunRequest) -> Values:
     return cast("Values", dict(asked.parameters))
 
 
-def _check_no_parameters(asked: RunRequest, findings: Findings) -> None:
+# A file is executed for each run, or once, when it is registered.
+EXECUTED_HINT = "leave them out; the file itself may read the environment"
+REGISTERED_HINT = "leave them out, or register the file again with the values that you need"
+
+
+def _check_no_parameters(asked: RunRequest, findings: Findings, hint: str) -> None:
     if asked.parameters:
-        findings.error(
-            "no-parameters",
-            f"{asked} was written in Python, and takes no parameters",
-            "leave them out; the file itself may read the environment",
-        )
+        seen = f"{asked} was written in Python, and takes no parameters"
+        findings.error("no-parameters", seen, hint)
 
 
 def _check_python(kept: StoredDefinition, asked: RunRequest, findings: Findings) -> None:
-    _check_no_parameters(asked, findings)
+    _check_no_parameters(asked, findings, EXECUTED_HINT)
     if not asked.code_trusted:
         findings.error(
             "python-definition",
