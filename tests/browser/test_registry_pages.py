@@ -194,7 +194,7 @@ def test_points_of_a_run_say_what_it_would_go_through_before_anything_runs(site,
     expect(graph.locator(".frame-box").first).to_contain_text("2031")
     expect(graph).to_contain_text("10 tasks at 5 points")
     form.get_by_label("Final point").fill("2030")
-    field = form.locator("label").filter(has_text="Final point")
+    field = form.locator("label").filter(has=page.get_by_text("Final point", exact=True))
     expect(field.locator(".wrong")).to_contain_text("is before the initial one")
     expect(told).to_have_count(0)
     expect(graph).to_contain_text("10 tasks at 5 points")  # as it was

@@ -67,7 +67,7 @@ def test_definitions_are_completed_as_files_and_as_registered_names(tidewheel):
 def test_without_a_shell_the_choices_are_told_in_one_line(tidewheel):
     refused = tidewheel("completion")
     assert refused.status == 2
-    assert "Choose from: bash, zsh, fish\n" in refused.err
+    assert "write: tidewheel completion {bash|zsh|fish}\n" in refused.err
 
 
 def test_where_there_is_no_store_nothing_is_proposed_and_none_is_made(tidewheel):

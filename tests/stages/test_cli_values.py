@@ -63,4 +63,4 @@ def test_what_a_task_wants_of_nodes_and_buffer_is_on_its_page(tidewheel):
 def test_a_worker_without_nodes_is_refused(tidewheel):
     refused = tidewheel("worker", "--nodes", "0", "--once")
     assert refused.status == 2
-    assert "'--nodes': '0' is not valid; expected N, or FLAVOUR=N" in refused.err
+    assert "--nodes: '0' is not valid; expected N, or FLAVOUR=N" in refused.err
