@@ -162,8 +162,8 @@ def test_a_run_is_started_with_options_and_its_definition_is_read(site, page):
     form.get_by_label("Initial point").fill("soon")
     run = form.get_by_role("button", name="Run", exact=True)
     run.click()
-    field = form.locator("label").filter(has_text="Initial point")
-    expect(field.locator(".wrong")).to_contain_text("soon")
+    about_point = form.get_by_label("Initial point")
+    expect(about_point).to_have_accessible_description(re.compile("soon"))
     form.get_by_label("Initial point").fill("2025")
     form.get_by_label("Mode").select_option("simulation")
     form.get_by_label("start paused").check()
@@ -194,8 +194,9 @@ def test_points_of_a_run_say_what_it_would_go_through_before_anything_runs(site,
     expect(graph.locator(".frame-box").first).to_contain_text("2031")
     expect(graph).to_contain_text("10 tasks at 5 points")
     form.get_by_label("Final point").fill("2030")
-    field = form.locator("label").filter(has=page.get_by_text("Final point", exact=True))
-    expect(field.locator(".wrong")).to_contain_text("is before the initial one")
+    for point in ("Initial point", "Final point"):
+        told_wrong = re.compile("is before the initial one")
+        expect(form.get_by_label(point)).to_have_accessible_description(told_wrong)
     expect(told).to_have_count(0)
     expect(graph).to_contain_text("10 tasks at 5 points")  # as it was
     form.get_by_role("button", name="Check").click()

@@ -56,5 +56,10 @@ function Range({ range }: { range: RunRange }) {
 
 function OptionInput({ title, says, wrong, children }: { title: string; says: string; wrong: string; children: (about: string, wrong: boolean) => ReactNode }) {
   const about = useId();
-  return <label className="field"><span>{title}</span>{children(about, wrong !== "")}<small id={about} className={wrong === "" ? "muted" : "wrong"}>{plain(wrong || says)}</small></label>;
+  return (
+    <div className="field">
+      <label className="field"><span>{title}</span>{children(about, wrong !== "")}</label>
+      <small id={about} className={wrong === "" ? "muted" : "wrong"}>{plain(wrong || says)}</small>
+    </div>
+  );
 }
