@@ -8,7 +8,7 @@ the run tells them, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from tidewheel.core.cycling.calendar import Point
@@ -25,7 +25,7 @@ from tidewheel.core.sched.flows import active_flows, may_spawn
 from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.limits import is_parentless
 from tidewheel.core.sched.pool import TaskPool
-from tidewheel.core.sched.task_state import AtomValue, Flows, Key
+from tidewheel.core.sched.task_state import NO_FLOW, AtomValue, Flows, Key
 from tidewheel.lazy_dataclasses import NamedTuple
 
 KEPT_MAX = 100  # for the end of the run, the newest
@@ -43,6 +43,7 @@ class Missed(NamedTuple):
     before: Point | None
     has_parents: bool
     comes_later: bool  # at later points
+    where: str  # " in flow 1", if another flow may still bring some of them
 
     def to_keep(self, pool: TaskPool) -> tuple[Key, ...]:
         """Returns those that somebody may take for done at the end of the run: at points that
@@ -70,14 +71,15 @@ class Missed(NamedTuple):
         run = (
             f"; to run {'it' if one else 'them'}: trigger {' '.join(map(plan.word_of, shown))}"
         )
-        return f"{names} will not run by {itself}: {why}{run}"
+        return f"{names} will not run by {itself}{self.where}: {why}{run}"
 
 
 def missed_text(pool: TaskPool, key: Key) -> str:
     """Returns why a task does not run that a reload brought too late."""
     node, name = pool.node(key[1]), pool.plan.name_of(key)
+    where = _in_flows(pool, met_in(pool, node, key[0]))
     why = "what it needs was done" if node.arrows else "its point had passed"
-    return f"{name} does not run by itself: {why} before a reload added it"
+    return f"{name} does not run by itself{where}: {why} before a reload added it"
 
 
 def missed_texts(pool: TaskPool) -> dict[str, str]:
@@ -95,9 +97,8 @@ def comes_by_chain(pool: TaskPool, node: IndexedNode, point: Point, flow: int) -
 
 def find_missed(pool: TaskPool, old: DependencyIndex) -> Iterator[Missed]:
     """Yields what the pool's definition has, the old one had not, and nothing spawns."""
-    flows = frozenset(flow for flow in active_flows(pool) if flow in pool.flows)
     seen = [*pool.memory, *(point for point, _ in pool.tasks)]
-    if not seen or not flows:
+    if not seen:
         return
     for name, nodes in _by_name(pool).items():
         first, before = pool.run.start, None
@@ -110,17 +111,19 @@ def find_missed(pool: TaskPool, old: DependencyIndex) -> Iterator[Missed]:
             points = list(islice(nodes[0].points(before, max(seen)), POINTS_MAX))
         if is_known and nodes[0].next_after(max(seen)) is None:
             points = [*_moved_back(pool, old, nodes[0]), *points]
-        found = tuple(
-            (point, node.name)
+        found = {
+            (point, node.name): flows
             for point in points
             for node in nodes
             if is_there(pool, node, point)
             and needs_differ(pool, old, node, point)
-            and _is_missed(pool, old, node, point, flows)
-        )
+            and (flows := _missed_in(pool, old, node, point))
+        }
         if found:
-            comes_later = _comes_after(pool, nodes[0], found[-1][0])
-            yield Missed(found, before, bool(nodes[0].arrows), comes_later)
+            where = _in_flows(pool, frozenset(pool.flows).intersection(*found.values()))
+            keys = tuple(found)
+            comes_later = _comes_after(pool, nodes[0], keys[-1][0])
+            yield Missed(keys, before, bool(nodes[0].arrows), comes_later, where)
 
 
 def _moved_back(pool: TaskPool, old: DependencyIndex, node: IndexedNode) -> Iterator[Point]:
@@ -173,40 +176,61 @@ def _needs(plan: DependencyIndex, node: IndexedNode, point: Point) -> set[tuple[
     }
 
 
-def _is_missed(
-    pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point, flows: Flows
-) -> bool:
-    """Says whether what a task needs is there in all flows, and yet nothing will spawn it."""
+def _missed_in(pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point) -> Flows:
+    """Returns the flows, ended ones too, in which what a task needs is there and yet nothing
+    will spawn it; none if it has run, or still comes by its chain."""
     if (point, node.name) in pool.tasks:
-        return False
+        return NO_FLOW
     memory = pool.memory.get(point, {}).get(node.name)
     horizon = pool.run.horizon
     if horizon is not None and point < horizon and node.name in old.graph.nodes:
         memory = pool.recall(point, node.name)
     if memory is not None and (memory.submits or memory.spawned or memory.verdicts):
-        return False
-    return all(
-        may_spawn(pool, flow, point)
-        and not comes_by_chain(pool, node, point, flow)
-        and _is_met(pool, old, node, point, frozenset({flow}))
-        for flow in flows
-    )
+        return NO_FLOW
+    if any(comes_by_chain(pool, node, point, flow) for flow in active_flows(pool)):
+        return NO_FLOW
 
-
-def _is_met(
-    pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point, flows: Flows
-) -> bool:
-    def value(leaf: IndexedAtom) -> AtomValue:
-        parent, horizon = leaf.parent_point(point, pool.plan.initial), pool.run.horizon
-        if leaf.absolute is None and horizon is not None and pool.run.start <= parent < horizon:
+    def value(leaf: IndexedAtom, flows: Flows) -> AtomValue:
+        parent = leaf.parent_point(point, pool.plan.initial)
+        is_behind = horizon is not None and pool.run.start <= parent < horizon
+        is_back = not pool.memory.get(parent, {}).keys().isdisjoint(names_of(leaf))
+        if leaf.absolute is None and is_behind and not is_back:
             return _of_dropped(old, leaf)
         return leaf_value(pool, leaf, point, flows)
 
-    arrows = node.arrows_at(point)
-    return all(
-        worth(arrow.expression, list(map(value, arrow.leaves))) is AtomValue.TRUE
-        for arrow, _ in arrows
+    return _met_in(pool, node, point, value)
+
+
+def met_in(pool: TaskPool, node: IndexedNode, point: Point) -> Flows:
+    """Returns the flows in which everything that a task needs is there."""
+    return _met_in(pool, node, point, lambda leaf, flows: leaf_value(pool, leaf, point, flows))
+
+
+def _met_in(
+    pool: TaskPool,
+    node: IndexedNode,
+    point: Point,
+    value: Callable[[IndexedAtom, Flows], AtomValue],
+) -> Flows:
+    def is_met(flows: Flows) -> bool:
+        arrows = (arrow for arrow, _ in node.arrows_at(point))
+        return all(
+            worth(one.expression, [value(leaf, flows) for leaf in one.leaves]) is AtomValue.TRUE
+            for one in arrows
+        )
+
+    return frozenset(
+        flow
+        for flow in pool.flows
+        if may_spawn(pool, flow, point) and is_met(frozenset({flow}))
     )
+
+
+def _in_flows(pool: TaskPool, flows: Flows) -> str:
+    """Returns in which flows a task was missed, if an active one of the others may bring it."""
+    if not pool.tasks or not flows or active_flows(pool) <= flows:
+        return ""
+    return pool.plan.in_flow(", ".join(map(str, sorted(flows))))
 
 
 def _of_dropped(old: DependencyIndex, leaf: IndexedAtom) -> AtomValue:
