@@ -159,3 +159,10 @@ def test_a_new_task_without_parents_that_comes_in_one_flow_is_not_named():
     run.reloads("a[-P1] => a\ne", final=4).runs_to_the_end()
     assert {"3/e", "4/e"} < set(run.submitted)
     assert not run.core.run.missed
+
+
+def test_a_new_task_comes_though_somebody_has_sent_another_one_to_a_point_before_the_start():
+    """Its chain was begun there, and ended at once."""
+    run = Scenario("a", final=9, start=3).triggers("1/a").reloads("a\nm", final=9)
+    assert {f"{point}/m" for point in range(3, 10)} < set(run.runs_to_the_end().submitted)
+    assert run.completed

@@ -207,7 +207,9 @@ def _after_kept(session: Session, made: Given, status: int) -> int:
 
     async def unmet(runs: Runs) -> list[str]:
         told = documents(await runs.look("history", run=made.run), "commands")
-        given = next(one for one in told if one["number"] == made.number)
+        given = next((one for one in told if one["number"] == made.number), None)
+        if given is None:  # too many were given since
+            return []
         if given["refused"] is not None:
             return [f"{made.verb} was refused: {given['refused']}"]
         done = made._replace(answer=cast("Document", given["answer"] or {}))

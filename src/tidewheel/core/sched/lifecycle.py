@@ -466,6 +466,9 @@ def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIn
     base = pool.counted.earliest()
     if base is None:
         base = pool.run.horizon or pool.run.start
+    base = max(
+        base, pool.run.start
+    )  # somebody may have sent a task to a point before the start
     final = old.final if _ended(old, plan) else None
     for node in list(plan.nodes.values()):  # a look at a list may make elements of it
         for flow in sorted(active_flows(pool)):
