@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.kit.scenario import Scenario
+from tidewheel.core.sched.missed import count_missed, missed_texts
 
 GREW = ("a[-P1] => a => b", "a[-P1] => a => b\na => c => d")
 
@@ -166,3 +167,61 @@ def test_a_new_task_comes_though_somebody_has_sent_another_one_to_a_point_before
     run = Scenario("a", final=9, start=3).triggers("1/a").reloads("a\nm", final=9)
     assert {f"{point}/m" for point in range(3, 10)} < set(run.runs_to_the_end().submitted)
     assert run.completed
+
+
+WITH_X = "[[a, a0]]\n[[[outputs]]]\nx = x"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a => b", "a => b\na:x => c => d"),
+        ("a => b\nk => c", "a => b\na:x & k => c => d"),
+        ("a => b\na & k => c => d", "a => b\na:x & k => c => d"),  # it was waiting in the pool
+    ],
+)
+def test_a_task_that_needs_a_new_output_of_a_task_that_had_ended_is_named_and_kept(
+    before, after
+):
+    """It counted as a branch that was not taken: the run ended as if all had been done."""
+    run = Scenario(before).succeeds("1/a").reloads(after, WITH_X)
+    assert run.notices("missed") == [
+        "1/c will not run by itself: it needs 1/a:x, which is new with this reload; to run it: "
+        "trigger 1/c"
+    ]
+    assert run.runs_to_the_end().restarts().completed
+    assert run.core.run.missed == {(1, "c"): None}
+    assert missed_texts(run.core) == {
+        "1/c": "1/c will not run: it needs 1/a:x; 1/a succeeded without it"
+    }
+    assert count_missed(run.core, {}) == 1
+    memory = run.core.recall(1, "c")
+    assert count_missed(run.core, {(1, "c"): memory}) == 1
+    [reason] = run.why("1/c")
+    assert reason.command == "trigger 1/c"
+    assert {"1/c", "1/d"} < set(run.triggers("1/c").runs_to_the_end().submitted)
+    assert not run.core.run.missed
+
+
+def test_new_outputs_that_are_missed_at_several_points_are_named_together():
+    run = Scenario("a[-P1] => a => b", final=3).succeeds("1/a", "2/a", "3/a")
+    run.reloads("a[-P1] => a => b\na:x => c", WITH_X, final=3)
+    assert run.notices("missed") == [
+        "1/c, 2/c, 3/c will not run by themselves: they need outputs that are new with this "
+        "reload, such as 3/a:x; to run them: trigger 1/c 2/c 3/c"
+    ]
+
+
+def test_a_new_branch_on_an_output_that_the_job_could_have_made_is_not_named():
+    run = Scenario("a => b", WITH_X).succeeds("1/a").reloads("a => b\na:x => c", WITH_X)
+    assert not run.notices("missed")
+    run = Scenario("a => b").succeeds("1/a")
+    run.reloads("a => b\na:x & a:fail => c", WITH_X)
+    assert not run.notices("missed")
+
+
+def test_a_task_after_a_new_output_of_a_task_that_still_runs_is_not_named():
+    run = Scenario("a => b").reloads("a => b\na:x => c", WITH_X)
+    assert not run.notices("missed")
+    assert run.succeeds("1/a").runs_to_the_end().stalled
+    assert run.causes == ["1/a"]
