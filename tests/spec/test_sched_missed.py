@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.scenario import Scenario
+from tests.kit.scenario import NOW, Scenario
+from tidewheel.core.sched import events
 from tidewheel.core.sched.missed import count_missed, missed_texts
 
 GREW = ("a[-P1] => a => b", "a[-P1] => a => b\na => c => d")
@@ -225,3 +226,33 @@ def test_a_task_after_a_new_output_of_a_task_that_still_runs_is_not_named():
     assert not run.notices("missed")
     assert run.succeeds("1/a").runs_to_the_end().stalled
     assert run.causes == ["1/a"]
+
+
+def test_tasks_that_come_after_a_stopped_flow_are_kept_until_another_flow_brings_them():
+    """The run was said to be completed, with nothing left out."""
+    run = Scenario("a => b & c => d").happens(events.FlowStopped(1, NOW)).runs_to_the_end()
+    assert run.completed
+    assert sorted(run.core.run.missed) == [(1, "b"), (1, "c")]
+    assert missed_texts(run.core)["1/b"] == (
+        "1/b does not run by itself: flow 1 was stopped before it"
+    )
+    assert count_missed(run.core, {}) == 2
+    [reason] = run.why("1/b")
+    assert reason.command == "trigger 1/b"
+    assert run.restarts().reflows("1/a").runs_to_the_end().completed
+    assert not run.core.run.missed
+    assert "1/d" in run.submitted
+
+
+def test_tasks_after_a_flow_that_was_only_to_reach_a_point_are_not_kept():
+    run = Scenario("a[-P1] => a", final=3).runs_to_the_end().reflows("1/a", until=1)
+    assert run.runs_to_the_end().completed
+    assert not run.core.run.missed
+
+
+def test_tasks_after_a_stopped_flow_that_another_flow_has_run_are_not_kept():
+    run = Scenario("a => b => c").succeeds("1/a").reflows("1/a").succeeds("1/a")
+    run.happens(events.FlowStopped(1, NOW)).runs_to_the_end()
+    run = run.reflows("1/a").happens(events.FlowStopped(3, NOW)).runs_to_the_end()
+    assert run.completed
+    assert not run.core.run.missed

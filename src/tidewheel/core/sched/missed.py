@@ -23,7 +23,7 @@ from tidewheel.core.sched.dependency_index import (
 )
 from tidewheel.core.sched.elements import is_there, size_at
 from tidewheel.core.sched.evaluation import leaf_value, worth
-from tidewheel.core.sched.flows import active_flows, may_spawn
+from tidewheel.core.sched.flows import active_flows, may_spawn, stopped_flows
 from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.limits import is_parentless
 from tidewheel.core.sched.pool import TaskPool
@@ -38,7 +38,6 @@ from tidewheel.core.sched.task_state import (
 )
 from tidewheel.lazy_dataclasses import NamedTuple
 
-KEPT_MAX = 100  # for the end of the run, the newest
 TOLD_MAX = 10  # of one name, in one sentence; the rest are counted
 POINTS_MAX = 10_000  # looked at of one node; of more only those that are still remembered
 
@@ -90,24 +89,28 @@ class Missed(NamedTuple):
 
 
 def missed_text(pool: TaskPool, key: Key) -> str:
-    """Returns why a task does not run that a reload brought too late."""
+    """Returns why a task does not run that a reload brought too late, or whose flow was
+    stopped."""
     memory = pool.recall(*key)
     if memory is not None and (flows := _not_taken_in(memory)):
         return chain_text(pool, key, min(flows))
     node, name = pool.node(key[1]), pool.plan.name_of(key)
-    where = _in_flows(pool, met_in(pool, node, key[0]))
+    flows = met_in(pool, node, key[0])
+    if not flows and (stopped := stopped_flows(pool)):
+        return f"{name} does not run by itself: {_named(stopped)} was stopped before it"
+    where = _in_flows(pool, flows)
     why = "what it needs was done" if node.arrows else "its point had passed"
     return f"{name} does not run by itself{where}: {why} before a reload added it"
 
 
 def missed_texts(pool: TaskPool) -> dict[str, str]:
-    """Returns of each task that was brought too late and is kept, why it does not run."""
+    """Returns of each task that nobody spawns any more and is kept, why it does not run."""
     return {pool.plan.id_of(key): missed_text(pool, key) for key in pool.run.missed}
 
 
 def count_missed(pool: TaskPool, known: Mapping[Key, TaskHistory]) -> int:
-    """Returns how many tasks were brought too late and have not run since; those that are lost
-    or removed have another verdict, and are counted with that."""
+    """Returns how many tasks nobody spawned that were due; those that are lost or removed have
+    another verdict, and are counted with that."""
     return sum(
         key not in known or not known[key].verdicts or bool(_not_taken_in(known[key]))
         for key in pool.run.missed
@@ -310,6 +313,10 @@ def _in_flows(pool: TaskPool, flows: Flows) -> str:
     if not pool.tasks or not flows or active_flows(pool) <= flows:
         return ""
     return pool.plan.in_flow(", ".join(map(str, sorted(flows))))
+
+
+def _named(flows: Flows) -> str:
+    return f"flow {', '.join(map(str, sorted(flows)))}"
 
 
 def _of_dropped(old: DependencyIndex, leaf: IndexedAtom) -> AtomValue:
