@@ -7,6 +7,8 @@ import signal
 
 import pytest
 
+from tests.support.many_commands import answers
+
 FLOW = """
 [scheduling]
     [[graph]]
@@ -452,10 +454,41 @@ def test_commands_that_change_nothing_say_so(tidewheel):
         nothing = "held/run1 is unchanged\n  no setting is broadcast\n"
         assert tidewheel("broadcast", "held", "--clear").out == nothing
         assert tidewheel("broadcast", "held", "-s", "[environment]X=1").status == 0
+        some = tidewheel("broadcast", "held", "-c", "[environment]X", "-c", "[environment]Y")
+        assert "[environment]Y was not broadcast, so it was not cancelled" in some.out
+        assert tidewheel("broadcast", "held", "-s", "[environment]X=1").status == 0
         other = tidewheel("broadcast", "held", "--cancel", "[environment]Y")
         assert "no broadcast setting matches; these are set: */root [environment]X" in other.out
         answer = tidewheel("broadcast", "held", "--cancel", "[environment]Y", "--json").json
         assert (answer["answer"]["broadcasts"], answer["answer"]["changed"]) == ([], False)
+        (tidewheel.state / "runs/held/run1/share/go").touch()
+        assert running.wait().status == 0
+
+
+def test_a_command_that_could_act_on_some_tasks_only_is_not_wholly_done(tidewheel):
+    folder = tidewheel.folder / "held"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(HELD)
+    with tidewheel.started("run", "held") as running:
+        running.read_until("second started")
+        commands = [
+            ["hold", "1/first", "1/third", "--dry-run"],
+            ["hold", "1/first", "1/third"],
+            ["hold", "1/first", "1/third", "--json"],
+            ["remove", "1/first", "1/third"],
+            ["kill", "1/second", "1/first"],
+        ]
+        tried, held, again, removed, killed = answers(tidewheel, commands)
+        ended = "1/first is unchanged: it has ended and does not run again by itself\n"
+        assert tried.status == 0
+        assert ended.replace("is", "would be", 1) in tried.out
+        assert (held.status, held.out) == (1, f"{ended}1/third is held\n")
+        assert held.err == "hold had no effect on 1/first\n"
+        assert (again.status, again.err) == (1, "")
+        assert again.json["answer"]["refused"] == ["1/first"]
+        assert (removed.status, removed.err) == (1, "remove had no effect on 1/third\n")
+        assert killed.status == 2  # of what is not in the pool, nothing was done for any
+        tidewheel("release", "--all")
         (tidewheel.state / "runs/held/run1/share/go").touch()
         assert running.wait().status == 0
 

@@ -4,7 +4,8 @@ import pytest
 
 from tests.kit.scenario import Scenario
 from tests.kit.sched_invariants import fingerprint
-from tidewheel.core.operator.command_events import answer_of, events_of
+from tidewheel.core.operator.command_answers import answer_of
+from tidewheel.core.operator.command_events import events_of
 from tidewheel.core.operator.verbs import (
     Broadcast,
     ExtTrigger,
@@ -444,9 +445,9 @@ def test_a_task_that_has_ended_is_not_held():
     run = Scenario("a => b", final=2).succeeds("1/a")
     said = refusal(run, Hold(ids=("1/a",)))
     assert said == "nothing was held: 1/a: it has ended and does not run again by itself"
-    assert obey(run, Hold(ids=("1/a", "2/b")))["unchanged"] == {
-        "1/a": "it has ended and does not run again by itself"
-    }
+    answer = obey(run, Hold(ids=("1/a", "2/b")))
+    assert answer["unchanged"] == {"1/a": "it has ended and does not run again by itself"}
+    assert answer["refused"] == ["1/a"]
     assert list(run.core.run.held_tasks) == [(2, "b")]
 
 
@@ -462,6 +463,7 @@ def test_holding_again_and_releasing_what_is_not_held_say_that_nothing_was_chang
     assert obey(run, Hold(ids=("1/b",)))["unchanged"] == {"1/b": "it is held already"}
     answer = obey(run, Release(ids=("1/b", "1/c")))
     assert answer["unchanged"] == {"1/c": "it is not held"}
+    assert "refused" not in answer  # as it was asked to be
     obey(run, Hold(after="0"))
     assert refusal(run, Release(ids=("1/c",))) == (
         "nothing was released: 1/c: every task after 0 is held until the command release --all"
@@ -476,6 +478,7 @@ def test_removing_what_never_ran_says_that_nothing_was_changed():
     answer = obey(run, Remove(ids=("1/a", "1/c")))
     assert answer["forgotten"] == ["1/a"]
     assert answer["unchanged"] == {"1/c": "it has not run, and will run when its needs are met"}
+    assert answer["refused"] == ["1/c"]
     assert refusal(run, Remove(ids=("1/c",))) == (
         "nothing was removed: 1/c: it has not run, and will run when its needs are met"
     )
@@ -501,3 +504,70 @@ def test_resuming_a_run_that_is_not_paused_says_that_nothing_was_changed():
     assert (answer["changed"], answer["notices"]) == (False, ["it is not paused"])
     answer = obey(run, Stop(at_point="none"))
     assert (answer["changed"], answer["notices"]) == (False, ["it has no stop point"])
+
+
+def test_a_task_is_removed_only_from_flows_that_it_is_in():
+    """It was said to be removed, and went on."""
+    run = Scenario("a => b & c").succeeds("1/a").fails("1/b").reflows("1/a")
+    assert refusal(run, Remove(ids=("1/b",), flow="2")) == (
+        "nothing was removed: 1/b: it is not in flow 2"
+    )
+    run = Scenario("a => b & c => d").succeeds("1/a").reflows("1/c").succeeds("1/c")
+    assert refusal(run, Remove(ids=("1/a",), flow="2")) == (
+        "nothing was removed: 1/a: it did not run in flow 2"
+    )
+    answer = obey(run, Remove(ids=("1/a", "1/c"), flow="2"))
+    assert (answer["forgotten"], answer["refused"]) == (["1/c"], ["1/a"])
+
+
+def test_a_task_that_runs_alone_is_not_removed_from_a_flow():
+    """Its job was killed."""
+    run = Scenario("a => b").succeeds("1/a").triggers("1/a")
+    assert "not in flow 1" in refusal(run, Remove(ids=("1/a",), flow="1", kill=True))
+
+
+def test_ids_without_an_active_task_are_told_by_kill_and_poll():
+    run = Scenario("a => b\nc => d\ne").fails("1/c")
+    for command in (Kill, Poll):
+        answer = obey(run, command(ids=("1/a", "1/c")))
+        assert answer["refused"] == ["1/c"]
+        assert answer["unchanged"] == {"1/c": "it is not active and has no job"}
+        answer = obey(run, command(ids=("1/a", "*/c:failed")))
+        assert answer["refused"] == ["1/c"]
+        # A pattern means the active ones.
+        assert "refused" not in obey(run, command(ids=("1/*",)))
+
+
+def test_prerequisites_of_a_task_that_needs_none_any_more_are_not_said_to_be_set():
+    run = Scenario("a => b\nc => d\nd => e").succeeds("1/a").fails("1/c").triggers("1/d")
+    answer = obey(run, Set(ids=("1/b", "1/e"), prerequisites=("all",)))
+    assert answer["unchanged"] == {"1/b": "it is active already"}
+    assert "refused" not in answer
+    run.fails("1/b", "1/e")
+    assert refusal(run, Set(ids=("1/b",), prerequisites=("1/a",))) == (
+        "nothing was set: 1/b: it has ended, and runs again only if it is triggered"
+    )
+    answer = obey(run, Set(ids=("1/b", "1/d"), prerequisites=("all",)))
+    assert (answer["refused"], answer["unchanged"]["1/d"]) == (["1/b"], "it is active already")
+    assert "refused" not in obey(run, Set(ids=("1/b",), prerequisites=("all",), flow="new"))
+
+
+def test_triggering_an_active_task_in_its_own_flow_says_that_nothing_was_changed():
+    run = Scenario("a => b")
+    for flow in ("1", "all", "none"):
+        answer = obey(run, Trigger(ids=("1/a",), flow=flow))
+        assert answer["unchanged"] == {"1/a": "it is active already"}
+
+
+def test_under_cylc8_what_means_nothing_is_left_out_and_told():
+    run = Scenario("a => b => c", "[[a, b, c]]", policy="cylc8").succeeds("1/a")
+    answer = obey(run, Hold(ids=("1/c", "1/x")))
+    assert answer["refused"] == ["1/x"]
+    assert answer["notices"] == ["there is no task x in this workflow; there are a, b, c"]
+    answer = obey(run, Set(ids=("1/c",), prerequisites=("1/b", "1/a")))
+    assert answer["refused"] == ["1/a"]
+    assert (
+        answer["notices"][-1]
+        == '1/c does not depend on "1/a:succeeded"; it depends on 1/b:succeeded'
+    )
+    assert "no task x" in refusal(run, Hold(ids=("1/x",)))

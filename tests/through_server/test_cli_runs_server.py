@@ -388,6 +388,15 @@ def test_everything_is_seen_as_where_the_store_is(here, there, run):
         assert far == near, words
 
 
+def test_a_command_that_acts_on_some_tasks_only_is_not_wholly_done_from_here_either(here, run):
+    with run.answering():
+        held = here("hold", "forecast", "1/prep", "2/prep")
+    assert (held.status, held.err) == (1, "hold had no effect on 1/prep\n")
+    assert held.out == (
+        "1/prep is unchanged: it has ended and does not run again by itself\n2/prep is held\n"
+    )
+
+
 def test_every_verb_is_heard(here, run):
     verbs = [
         ("trigger", "forecast", "1/model_a"),

@@ -372,6 +372,13 @@ def _check_reached(
             )
 
 
+def unmatched_texts(command: verbs.Broadcast, rows: Iterable[StoredBroadcast]) -> list[str]:
+    """Returns what is told of settings to be cancelled that were not broadcast."""
+    gone = [row.setting for row in rows if row.value is None]
+    unmatched = (text for text in command.cancel if not matching_items(text, gone))
+    return [f"{text} was not broadcast, so it was not cancelled" for text in unmatched]
+
+
 def idle_texts(rows: Iterable[StoredBroadcast], plan: DependencyIndex) -> list[str]:
     """Returns which settings reach no task, because none of those named runs at the point. A
     job may broadcast to the next point at the last one, so this is only told."""

@@ -24,7 +24,8 @@ from tidewheel.core.graph.outputs import (
     unknown_output_text,
 )
 from tidewheel.core.operator import requests, run_log, verbs
-from tidewheel.core.operator.command_events import answer_of, events_of, nothing_changed
+from tidewheel.core.operator.command_answers import answer_of, nothing_changed
+from tidewheel.core.operator.command_events import events_of
 from tidewheel.core.operator.definition import (
     PYTHON,
     SIP,
@@ -53,7 +54,7 @@ from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration, show_instant
-from tidewheel.scheduler.broadcasts import check_inputs, idle_texts, rows_of
+from tidewheel.scheduler.broadcasts import check_inputs, idle_texts, rows_of, unmatched_texts
 from tidewheel.scheduler.run_files import RunFolderUnusable
 from tidewheel.scheduler.simulated_jobs import may_assume
 from tidewheel.scheduler.timers import STOP_AT_TIME, timer_key
@@ -459,7 +460,7 @@ def _broadcast(engine: RunEngine, command: verbs.Broadcast) -> dict[str, object]
         return {"broadcasts": [], **nothing_changed(_why_no_broadcast(there))}
     before = {one[:3]: one.value for one in there}
     engine.broadcast(rows)
-    idle = idle_texts(rows, engine.pool.plan)
+    idle = [*unmatched_texts(command, rows), *idle_texts(rows, engine.pool.plan)]
     return {
         "broadcasts": [
             {

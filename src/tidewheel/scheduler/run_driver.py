@@ -49,6 +49,7 @@ from tidewheel.core.sched.events import (
     TimerFired,
     XtriggerSatisfied,
 )
+from tidewheel.core.sched.missed import count_missed
 from tidewheel.core.sched.pool import PastNeeded, RunStatus, TaskPool
 from tidewheel.core.sched.services import end_of_service
 from tidewheel.core.sched.task_state import AtomValue, Key, TaskHistory, VerdictKind
@@ -434,7 +435,7 @@ def _undone(pool: TaskPool, forgotten: Mapping[Key, TaskHistory]) -> Undone:
     known = {key: one for key, one in known.items() if key[1] in nodes}
     last = [one.verdicts[max(one.verdicts)] for one in known.values() if one.verdicts]
     lost = sum((one.kind, one.death) == (VerdictKind.PRUNED, AtomValue.LOST) for one in last)
-    skipped = sum(not (key in known and known[key].verdicts) for key in pool.run.missed)
+    skipped = count_missed(pool, known)
     skipped += sum(one.kind is VerdictKind.REMOVED for one in last)
     skipped += sum(one.kind is VerdictKind.FINISHED and one.ended == EXPIRED for one in last)
     # Without a verdict: taken out by `remove --forget`, or with its only flow.

@@ -138,10 +138,17 @@ async def dry_run(asked: AskedView) -> DryRun:
             {"id": id_of(key), "reasons": [reason_document(run, one) for one in reasons]}
             for key, reasons in seen.waits.items()
         ],
-        "notices": [*notices, *_of_run(start.effects, after)],
+        "notices": [*notices, *_stays(snapshot, applied), *_of_run(start.effects, after)],
         "cut": seen.cut,
         "diff": changed,
     }
+
+
+def _stays(snapshot: RunSnapshot, applied: AppliedCommand) -> Iterator[str]:
+    """Yields what of that which a command names would stay as it is, and why."""
+    for key, reason in (*applied.refused.items(), *applied.unchanged.items()):
+        yield f"{snapshot.id_of(key)} would be unchanged: {reason}"
+    yield from (*applied.left_out.values(), *applied.notices)
 
 
 def _of_run(effects: Iterable[Effect], status: str) -> Iterator[str]:

@@ -47,6 +47,7 @@ from tidewheel.core.operator.verbs import (
     ExtTrigger,
     Reload,
     Stop,
+    Trigger,
     command_text,
 )
 
@@ -178,7 +179,7 @@ def give_verb(
             status = cast("int", command.invoke(context))
         if name == Stop.verb:
             return _after_stop(status)
-        return _after_trigger(session, made, status) if name == "trigger" else status
+        return _after_kept(session, made, status)
     status = say_given(session, made)
     if options.get("carries_on") and name != Stop.verb and not session.as_json:
         watch = f"watch it: tidewheel tui {quote(made.run)}"
@@ -195,30 +196,46 @@ def _after_stop(status: int) -> int:
     return status
 
 
-def _after_trigger(session: Session, made: Given, status: int) -> int:
-    """Returns the exit status of a run that was carried on for the sake of a trigger.
+def _after_kept(session: Session, made: Given, status: int) -> int:
+    """Returns the exit status of a run that was carried on for the sake of a command.
 
-    A run may complete although a task failed; the user who triggered that task wanted it done.
+    A run may complete although the command had no effect on some tasks, or a task failed: the
+    user who triggered that task wanted it done.
     """
+    if status != ExitCode.DONE:
+        return status
 
-    async def failed(runs: Runs) -> list[str]:
+    async def unmet(runs: Runs) -> list[str]:
         told = documents(await runs.look("history", run=made.run), "commands")
-        answers = [one["answer"] for one in told if one["number"] == made.number]
-        ids = [one for answer in answers if answer for one in answer["tasks"]]  # type: ignore[index]
-        chosen = await runs.look("select", run=made.run, ids=ids) if ids else {"tasks": []}
-        return [
-            str(one["id"])
-            for one in documents(chosen, "tasks")
-            if str(one["state"]).partition(" ")[0] in ("failed", "submit-failed")
-        ]
+        given = next((one for one in told if one["number"] == made.number), None)
+        if given is None:  # too many were given since
+            return []
+        if given["refused"] is not None:
+            return [f"{made.verb} was refused: {given['refused']}"]
+        done = made._replace(answer=cast("Document", given["answer"] or {}))
+        again = await _failed(runs, done) if made.verb == Trigger.verb else []
+        return [text for text in (undone_text(done), *again) if text]
 
-    again = with_runs(session, failed) if status == ExitCode.DONE else []
-    for one in again:
-        how = f"tidewheel log {quote(made.run)} {one} --err"
-        note(f"{safe(one)} was triggered and has failed again; read its log: {safe(how)}")
-    if not again or not isinstance(status, FinalStatus):
-        return ExitCode.FAILED if again else status
+    from tidewheel.cli.pages.run import undone_text
+
+    texts = with_runs(session, unmet)
+    for one in texts:
+        note(safe(one))
+    if not texts or not isinstance(status, FinalStatus):
+        return ExitCode.FAILED if texts else status
     return FinalStatus(ExitCode.FAILED, status.last_step)
+
+
+async def _failed(runs: Runs, triggered: Given) -> list[str]:
+    """Returns what is told of tasks that were triggered, have run, and failed again."""
+    ids = list(cast("Document", triggered.answer.get("tasks", {})))
+    chosen = await runs.look("select", run=triggered.run, ids=ids) if ids else {"tasks": []}
+    return [
+        f"{one['id']} was triggered and has failed again; read its log: "
+        f"tidewheel log {quote(triggered.run)} {one['id']} --err"
+        for one in documents(chosen, "tasks")
+        if str(one["state"]).partition(" ")[0] in ("failed", "submit-failed")
+    ]
 
 
 def try_verb(session: Session, words: Sequence[str], command: Asked) -> int:
@@ -233,13 +250,19 @@ def try_verb(session: Session, words: Sequence[str], command: Asked) -> int:
 
 
 def say_given(session: Session, given: Given) -> int:
-    """Prints what became of a command, for people or programs."""
-    from tidewheel.cli.pages.run import answer_lines
+    """Prints what became of a command, for people or programs; returns the exit status, which
+    is not 0 if the command could not act on all that it names."""
+    from tidewheel.cli.pages.run import answer_lines, undone_text
 
     document = {"run": given.run, "verb": given.verb, "number": given.number}
-    return session.answer(
+    status = session.answer(
         document | {"answer": given.answer}, lambda _: say("\n".join(answer_lines(given)))
     )
+    if not (undone := undone_text(given)):
+        return status
+    if not session.as_json:
+        note(undone)
+    return ExitCode.FAILED
 
 
 # ---- `broadcast`: settings of tasks that are yet to be submitted ----

@@ -110,7 +110,7 @@ def flows_text(page: Document) -> str:
 # Where documents have ids of tasks, alone or in a list.
 _IDS = frozenset(
     {"id", "held", "children", "after", "comes_back", "killed", "polled", "submitted"}
-    | {"forgotten", "waits_for", "stop_after", "ids"}
+    | {"forgotten", "refused", "waits_for", "stop_after", "ids"}
 )
 
 

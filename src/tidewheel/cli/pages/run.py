@@ -385,7 +385,7 @@ STILL_TO_RUN = "was set, but still runs when its prerequisites are satisfied"
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(
     {"tasks", "submitted", "killed", "polled", "comes_back", "forgotten", "notices", "status"}
-    | {"stages", "unchanged", "still_to_run"}
+    | {"stages", "unchanged", "refused", "still_to_run"}
     | {"definition", "changed", "broadcasts", "message", "task", "submit", "stops_at"}
 )
 
@@ -422,6 +422,12 @@ def answer_lines(given: Given) -> Iterator[str]:
             yield f"  {safe(name.replace('_', ' '))}: {safe(value_text(value))}"
 
 
+def undone_text(given: Given) -> str:
+    """Returns what a command could not act on of all that it names; "" if there is nothing."""
+    refused = _list(shown_page(given.answer), "refused")
+    return f"{given.verb} had no effect on {_some(refused)}" if refused else ""
+
+
 def _task_lines(given: Given, answer: Document, tasks: Mapping[str, object]) -> Iterator[str]:
     submitted = _list(answer, "submitted")
     unchanged = cast("Mapping[str, str]", answer.get("unchanged") or {})
@@ -430,7 +436,9 @@ def _task_lines(given: Given, answer: Document, tasks: Mapping[str, object]) -> 
     told |= dict.fromkeys(_list(answer, "forgotten"), FORGOTTEN)
     if answer.get("stages"):
         told = {stage_id(task_id): became for task_id, became in told.items()}
-    for task_id in list(tasks)[:SHOWN_MAX]:
+    refused = _list(answer, "refused")
+    shown = sorted(tasks, key=lambda task_id: task_id not in refused)[:SHOWN_MAX]
+    for task_id in shown:
         became = _became_of_task(given.verb, tasks[task_id], task_id in submitted)
         if isinstance(given.command, Set) and given.command.values:
             names = ", ".join(one.partition("=")[0].strip() for one in given.command.values)

@@ -1,8 +1,8 @@
 """Turns a command of an operator into the events that it means in a run (SEMANTICS §8).
 
 `events_of` looks and changes nothing; whatever can be refused is refused here, before the first
-event is applied, so a command is obeyed whole or not at all. `answer_of` is what the asker is
-told afterwards.
+event is applied, so a command is obeyed whole or not at all: but for tasks that it names beside
+others and cannot act on, which are told.
 
 Flows are written as nothing, `new`, `all`, `none`, or numbers as in `1,3`; `set` names outputs
 of a task, or prerequisites that it has.
@@ -10,8 +10,10 @@ of a task, or prerequisites that it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from contextlib import suppress
 from dataclasses import field, replace
+from functools import partial
 from typing import cast
 
 from tidewheel.core.cycling.calendar import Point
@@ -23,26 +25,39 @@ from tidewheel.core.graph.outputs import (
     unknown_output_text,
 )
 from tidewheel.core.operator import verbs
-from tidewheel.core.operator.selection import read_point, select, unique_key, unrefused
+from tidewheel.core.operator.selection import (
+    read_point,
+    select,
+    unique_key,
+    unmeaning,
+    unrefused,
+)
 from tidewheel.core.operator.verbs import Command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.dependency_index import AtomMeaning, IndexedNode
 from tidewheel.core.sched.elements import refuse_absent_element, refuse_to_forget_list
 from tidewheel.core.sched.evaluation import members_at
-from tidewheel.core.sched.events import Effect, Event, FlowChoice
-from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
+from tidewheel.core.sched.events import Event, FlowChoice
+from tidewheel.core.sched.flows import (
+    active_flows,
+    brings_back,
+    existing_flows,
+    flows_it_ran_in,
+)
 from tidewheel.core.sched.interventions import completing
-from tidewheel.core.sched.pool import RunStatus, TaskPool
-from tidewheel.core.sched.task_state import Flows, JobPhase, Key
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.task_state import NO_FLOW, Flows, JobPhase, Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
 
 BACK_MAX = 1_000  # tasks that come back, in one answer
 NAMED_MAX = 5  # tasks in one sentence
-WAITED_FOR_MAX = 100  # tasks whose end is awaited, in one answer
 NO_STOP_POINT = "none"
 NOT_HELD = "it is not held"
+IS_ACTIVE = "it is active already"
+HAS_ENDED = "it has ended, and runs again only if it is triggered"
+NO_JOB = "it is not active and has no job"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +71,9 @@ class AppliedCommand:
     tasks: tuple[Key, ...] = ()  # that it names
     back: tuple[Key, ...] = ()  # lost or blocked ones that come back
     forgotten: tuple[Key, ...] = ()  # to be removed, and not in the pool
-    unchanged: Mapping[Key, str] = field(default_factory=dict)  # those that stay, and why
+    unchanged: Mapping[Key, str] = field(default_factory=dict)  # those as asked for already
+    refused: Mapping[Key, str] = field(default_factory=dict)  # those it cannot act on, and why
+    left_out: Mapping[str, str] = field(default_factory=dict)  # what means nothing, and why
     sets_outputs: bool = False
     notices: tuple[str, ...] = ()
     idle_because: str = ""  # why nothing of the run changes
@@ -67,11 +84,40 @@ def events_of(pool: TaskPool, command: Command, at: Instant) -> AppliedCommand:
     """Returns the events of a command; raises Refused if it cannot be obeyed as it is."""
     if verbs.ROWS[command.verb].by_scheduler:
         return AppliedCommand(by_scheduler=True)
-    return _RULES[type(command)](pool, command, at)
+    applied = _RULES[type(command)](pool, command, at)
+    ids = getattr(command, "ids", ())
+    left_out = unmeaning(pool, ids, partial(_selected, pool, command))
+    return replace(applied, left_out={**left_out, **applied.left_out}) if left_out else applied
+
+
+def _selected(pool: TaskPool, command: Command, *ids: str) -> tuple[Key, ...]:
+    """Returns the tasks that the ids of a command mean, or some of its ids."""
+    return select(
+        pool,
+        ids or getattr(command, "ids", ()),
+        all_at_point=getattr(command, "all_at_point", None),
+        pooled_only=isinstance(command, verbs.Kill | verbs.Poll),
+        also=pool.run.held_tasks if isinstance(command, verbs.Release) else (),
+    )
+
+
+def _refuse_all(pool: TaskPool, done: str, tasks: Sized, refused: Mapping[Key, str]) -> None:
+    """Refuses a command that could act on none of the tasks that it names."""
+    if tasks and len(refused) == len(tasks):
+        few = list(refused.items())[:NAMED_MAX]
+        told = "; ".join(f"{pool.plan.name_of(key)}: {why}" for key, why in few)
+        raise Refused(f"nothing was {done}: {told}")
+
+
+def _joins(pool: TaskPool, key: Key, flow: FlowChoice | Flows) -> bool:
+    """Says whether a pooled task gets into a flow that it is not in."""
+    return flow is FlowChoice.NEW or not (
+        (existing_flows(pool, flow) or NO_FLOW) <= pool.tasks[key].flows
+    )
 
 
 def _trigger(pool: TaskPool, command: verbs.Trigger, at: Instant) -> AppliedCommand:
-    keys = select(pool, command.ids, all_at_point=command.all_at_point)
+    keys = _selected(pool, command)
     flow = read_flows(pool, command.flow)
     bounds = (command.until, command.until_tasks, command.from_point, command.ignore_before)
     if any(bounds) and flow is not FlowChoice.NEW:
@@ -90,14 +136,12 @@ def _trigger(pool: TaskPool, command: verbs.Trigger, at: Instant) -> AppliedComm
         chains_from=_point(pool, command.from_point),
         on_resume=command.on_resume,
     )
-    if flow is not FlowChoice.DEFAULT:
-        return AppliedCommand(events=(event,), tasks=keys)
-    active = [key for key in keys if key in pool.tasks and pool.tasks[key].is_active]
+    active = (key for key in keys if key in pool.tasks and pool.tasks[key].is_active)
     return AppliedCommand(
         events=(event,),
         tasks=keys,
-        back=_coming_back(pool, keys),
-        unchanged=dict.fromkeys(active, "it is active already"),
+        back=_coming_back(pool, keys) if flow is FlowChoice.DEFAULT else (),
+        unchanged={key: IS_ACTIVE for key in active if not _joins(pool, key, flow)},
     )
 
 
@@ -117,7 +161,7 @@ def _coming_back(pool: TaskPool, keys: tuple[Key, ...]) -> tuple[Key, ...]:
 
 
 def _set(pool: TaskPool, command: verbs.Set, at: Instant) -> AppliedCommand:
-    keys = select(pool, command.ids, all_at_point=command.all_at_point)
+    keys = _selected(pool, command)
     flow = read_flows(pool, command.flow)
     if command.outputs and command.prerequisites:
         raise Refused(
@@ -126,14 +170,60 @@ def _set(pool: TaskPool, command: verbs.Set, at: Instant) -> AppliedCommand:
     if command.values and not (command.outputs or command.prerequisites):
         return AppliedCommand(tasks=keys)  # the scheduler has the values
     _refuse_absent_elements(pool, keys)
-    meant = _prerequisites if command.prerequisites else _outputs
+    if command.prerequisites:
+        return _set_prerequisites(pool, command, keys, flow, at)
+    made, refused = unrefused(pool, keys, lambda key: _outputs(pool, command, key, at))
+    return AppliedCommand(
+        events=_in_flow(pool, made, flow), tasks=keys, refused=refused, sets_outputs=True
+    )
+
+
+def _in_flow(
+    pool: TaskPool,
+    made: Iterable[events.OutputsSet | events.PrerequisitesSet],
+    flow: FlowChoice | Flows,
+) -> tuple[Event, ...]:
+    """Returns events of a command in its flow: if it is new, the first event makes it, and the
+    others name it."""
     found: list[Event] = []
-    for event in unrefused(pool, keys, lambda key: meant(pool, command, key, at)):
+    for event in made:
         found.append(replace(event, flow=flow))
-        if flow is FlowChoice.NEW:  # the first event makes it, the others name it
+        if flow is FlowChoice.NEW:
             flow = frozenset({pool.run.flows_made + 1})
-    sets_outputs = meant is _outputs
-    return AppliedCommand(events=tuple(found), tasks=keys, sets_outputs=sets_outputs)
+    return tuple(found)
+
+
+def _set_prerequisites(
+    pool: TaskPool,
+    command: verbs.Set,
+    keys: tuple[Key, ...],
+    flow: FlowChoice | Flows,
+    at: Instant,
+) -> AppliedCommand:
+    texts = tuple(_split(command.prerequisites))
+    past = {
+        key: pool.tasks[key]
+        for key in keys
+        if key in pool.tasks
+        and pool.tasks[key].stage is not JobPhase.WAITING
+        and not _joins(pool, key, flow)
+    }
+    made, refused = unrefused(pool, keys, lambda key: _prerequisites(pool, command, key, at))
+    refused |= {key: HAS_ENDED for key, task in past.items() if not task.is_active}
+    _refuse_all(pool, "set", keys, refused)
+    left_out = {
+        text: why
+        for key in keys
+        for text, why in unmeaning(pool, texts, partial(_prerequisite, pool, key)).items()
+        if key not in refused
+    }
+    return AppliedCommand(
+        events=_in_flow(pool, (one for one in made if one.task not in past), flow),
+        tasks=keys,
+        unchanged={key: IS_ACTIVE for key in past if key not in refused},
+        refused=refused,
+        left_out=left_out,
+    )
 
 
 def _outputs(pool: TaskPool, command: verbs.Set, key: Key, at: Instant) -> events.OutputsSet:
@@ -152,9 +242,8 @@ def _prerequisites(
 ) -> events.PrerequisitesSet:
     if command.wait:
         raise Refused("--wait goes with outputs (--out), not with prerequisites (--pre)")
-    found = unrefused(
-        pool, _split(command.prerequisites), lambda text: _prerequisite(pool, key, text)
-    )
+    texts = _split(command.prerequisites)
+    found, _ = unrefused(pool, texts, partial(_prerequisite, pool, key))
     return events.PrerequisitesSet(
         task=key,
         at=at,
@@ -165,22 +254,17 @@ def _prerequisites(
 
 
 def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedCommand:
-    keys = select(pool, command.ids)
+    keys = _selected(pool, command)
     flow = read_flows(pool, command.flow)
     if flow in (FlowChoice.NEW, FlowChoice.NONE):
         raise Refused(
             f"--flow {command.flow} has no tasks to be removed; give flow numbers, or all"
         )
-    flows: Flows = flow if isinstance(flow, frozenset) else frozenset()
+    flows: Flows = flow if isinstance(flow, frozenset) else NO_FLOW
     _refuse_absent_elements(pool, keys)
-    unchanged = {
-        key: "it has not run, and will run when its needs are met"
-        for key in keys
-        if key not in pool.tasks and pool.recall(*key) is None
-    }
-    if keys and len(unchanged) == len(keys):
-        raise Refused(f"nothing was removed: {_told(pool, unchanged)}")
-    keys_to_go = tuple(key for key in keys if key not in unchanged)
+    refused = {key: why for key in keys if (why := _why_never_removed(pool, key, flows))}
+    _refuse_all(pool, "removed", keys, refused)
+    keys_to_go = tuple(key for key in keys if key not in refused)
     for key in keys_to_go:
         if key not in pool.tasks:  # it is to be forgotten
             refuse_to_forget_list(
@@ -194,7 +278,24 @@ def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedComman
         events=(event,) if keys_to_go else (),
         tasks=keys,
         forgotten=forgotten,
-        unchanged=unchanged,
+        refused=refused,
+    )
+
+
+def _why_never_removed(pool: TaskPool, key: Key, flows: Flows) -> str:
+    """Returns why there is nothing to remove of a task, in the flows if any are named; "" if
+    there is."""
+    task, memory = pool.tasks.get(key), pool.recall(*key)
+    if task is None and memory is None:
+        return "it has not run, and will run when its needs are met"
+    there = task.flows if task is not None else NO_FLOW
+    if memory is not None and task is None:
+        there = memory.spawned.union(memory.verdicts, *memory.made.values())
+    if not flows or there & flows:
+        return ""
+    named = ", ".join(map(str, sorted(flows)))
+    return (
+        f"it is not in flow {named}" if task is not None else f"it did not run in flow {named}"
     )
 
 
@@ -202,19 +303,21 @@ def _hold(pool: TaskPool, command: verbs.Hold, at: Instant) -> AppliedCommand:
     if not command.ids and not command.after:
         raise Refused("hold what? Name tasks, or a point with --after")
     found: list[Event] = []
-    keys = select(pool, command.ids) if command.ids else ()
+    keys = _selected(pool, command) if command.ids else ()
     ended = {key: why for key in keys if (why := _why_never_held(pool, key))}
-    if keys and len(ended) == len(keys) and not command.after:
-        raise Refused(f"nothing was held: {_told(pool, ended)}")
-    unchanged = ended | {key: "it is held already" for key in keys if _is_held(pool, key)}
-    to_hold = tuple(key for key in keys if key not in unchanged)
+    if not command.after:
+        _refuse_all(pool, "held", keys, ended)
+    unchanged = {key: "it is held already" for key in keys if _is_held(pool, key)}
+    to_hold = tuple(key for key in keys if key not in unchanged | ended)
     if to_hold:
         found.append(events.TasksHeld(to_hold, at))
     after = _point(pool, command.after)
     if after is not None:
         found.append(events.AllHeldAfter(after, at))
     notices = _beyond_the_end(pool, after)
-    return AppliedCommand(events=tuple(found), tasks=keys, unchanged=unchanged, notices=notices)
+    return AppliedCommand(
+        events=tuple(found), tasks=keys, unchanged=unchanged, refused=ended, notices=notices
+    )
 
 
 def _beyond_the_end(pool: TaskPool, point: Point | None) -> tuple[str, ...]:
@@ -223,11 +326,6 @@ def _beyond_the_end(pool: TaskPool, point: Point | None) -> tuple[str, ...]:
     if point is None or final is None or point < final:
         return ()
     return (f"no task comes after the final point {pool.plan.text(final)}",)
-
-
-def _told(pool: TaskPool, of_tasks: Mapping[Key, str]) -> str:
-    few = list(of_tasks.items())[:NAMED_MAX]
-    return "; ".join(f"{pool.plan.name_of(key)}: {why}" for key, why in few)
 
 
 def _is_held(pool: TaskPool, key: Key) -> bool:
@@ -254,13 +352,14 @@ def _release(pool: TaskPool, command: verbs.Release, at: Instant) -> AppliedComm
         return AppliedCommand(events=(events.AllReleased(at),), idle_because=idle)
     if not command.ids:
         raise Refused("release what? Name tasks, or --all")
-    keys = select(pool, command.ids, also=run.held_tasks)
+    keys = _selected(pool, command)
     held = tuple(key for key in keys if _is_held(pool, key))
-    unchanged = {key: _why_not_released(pool, key) for key in keys if key not in held}
-    if keys and all(why != NOT_HELD for why in unchanged.values()) and not held:
-        raise Refused(f"nothing was released: {_told(pool, unchanged)}")
+    others = {key: _why_not_released(pool, key) for key in keys if key not in held}
+    refused = {key: why for key, why in others.items() if why != NOT_HELD}
+    _refuse_all(pool, "released", keys, refused)
     released = (events.TasksReleased(held, at),) if held else ()
-    return AppliedCommand(events=released, tasks=keys, unchanged=unchanged)
+    unchanged = {key: why for key, why in others.items() if why == NOT_HELD}
+    return AppliedCommand(events=released, tasks=keys, unchanged=unchanged, refused=refused)
 
 
 def _why_not_released(pool: TaskPool, key: Key) -> str:
@@ -273,13 +372,20 @@ def _why_not_released(pool: TaskPool, key: Key) -> str:
 
 
 def _of_jobs(pool: TaskPool, command: verbs.Kill | verbs.Poll, at: Instant) -> AppliedCommand:
-    keys = select(pool, command.ids, pooled_only=True)
+    keys = _selected(pool, command)
     active = tuple(key for key in keys if pool.tasks[key].is_active)
     if not active:
         names = ", ".join(command.ids)
         raise Refused(f"no active task matches {names}; only active tasks have jobs")
+    idle: dict[Key, str] = {}
+    for text in command.ids if len(active) < len(keys) else ():
+        with suppress(Refused):  # it is told as left out
+            meant = _selected(pool, command, text)
+            if not any(pool.tasks[key].is_active for key in meant):  # a pattern means these
+                idle |= dict.fromkeys(meant, NO_JOB)
     made = events.JobsKilled if isinstance(command, verbs.Kill) else events.JobsPolled
-    return AppliedCommand(events=(made(active, at),), tasks=active)
+    tasks = tuple(sorted((*active, *idle)))
+    return AppliedCommand(events=(made(active, at),), tasks=tasks, refused=idle)
 
 
 def _resume(pool: TaskPool, _: verbs.Resume, at: Instant) -> AppliedCommand:
@@ -367,69 +473,6 @@ _RULES: Mapping[type, _Rule] = cast(
         verbs.Stop: _stop,
     },
 )
-
-
-def answer_of(
-    pool: TaskPool, applied: AppliedCommand, effects: Sequence[Effect]
-) -> dict[str, object]:
-    """Returns what the asker is told, from the pool after the last event and all effects."""
-    submits = [one for one in effects if isinstance(one, events.Submit)]
-    notices = [one.text for one in effects if isinstance(one, events.Notice)]
-    notices += applied.notices
-    answer: dict[str, object] = {
-        "tasks": {pool.plan.id_of(key): _flows_of(pool, key, submits) for key in applied.tasks},
-        "submitted": [pool.plan.id_of(one.task) for one in submits],
-        "killed": [
-            pool.plan.id_of(one.task) for one in effects if isinstance(one, events.KillJob)
-        ],
-        "polled": [
-            pool.plan.id_of(one.task) for one in effects if isinstance(one, events.PollJob)
-        ],
-        "comes_back": [pool.plan.id_of(key) for key in applied.back],
-        "forgotten": [pool.plan.id_of(key) for key in applied.forgotten],
-        "notices": notices,
-        "status": str(pool.run.status),
-        "waits_for": _waited_for(pool),
-        "stages": pool.plan.is_of_stages,
-    }
-    unchanged = applied.unchanged.items()
-    answer["unchanged"] = {pool.plan.id_of(key): why for key, why in unchanged}
-    still = applied.tasks if applied.sets_outputs else ()
-    answer["still_to_run"] = [pool.plan.id_of(key) for key in still if _is_to_come(pool, key)]
-    told = {name: value for name, value in answer.items() if value or name == "tasks"}
-    return told | (nothing_changed(applied.idle_because) if applied.idle_because else {})
-
-
-def _is_to_come(pool: TaskPool, key: Key) -> bool:
-    """Says whether a task outside the pool will run when its needs are met."""
-    memory = pool.recall(*key)
-    return key not in pool.tasks and (memory is None or not (memory.spawned or memory.verdicts))
-
-
-def nothing_changed(why: str) -> dict[str, object]:
-    """Returns what is answered to a command that changes nothing of a run."""
-    return {"changed": False, "notices": [why]}
-
-
-def _waited_for(pool: TaskPool) -> list[str]:
-    """Returns the tasks whose end a stopping run awaits, the oldest first; not all of many.
-
-    It is empty for a run that does not stop. What no worker has taken is withdrawn, and not
-    waited for.
-    """
-    if pool.run.status is not RunStatus.STOPPING:
-        return []
-    begun = sorted(task.key for task in pool.tasks.values() if task.has_job)
-    return [pool.plan.id_of(key) for key in begun[:WAITED_FOR_MAX]]
-
-
-def _flows_of(pool: TaskPool, key: Key, submits: list[events.Submit]) -> str | None:
-    """Returns the flows that a task is in, or was submitted in just now; None if in none."""
-    task = pool.tasks.get(key)
-    if task is not None:
-        return flow_text(task.flows)
-    found = [one.flows for one in submits if one.task == key]
-    return flow_text(found[-1]) if found else None
 
 
 FLOW_MAX = 1_000_000

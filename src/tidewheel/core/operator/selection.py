@@ -15,7 +15,7 @@ zone; without one it is in the run's own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TypeVar
@@ -47,7 +47,7 @@ from tidewheel.lazy_dataclasses import NamedTuple, pattern
 IDS_MAX = 10_000  # of one command
 NAMED_MAX = 5  # tasks in one sentence
 
-Given = TypeVar("Given")
+Given = TypeVar("Given", bound=Hashable)
 Meant = TypeVar("Meant")
 
 
@@ -76,27 +76,39 @@ def select(
         written = read_id_of(pool, text)
         return _matching(pool, written, extra, all_at_point, pooled_only)
 
-    return tuple(sorted(set[Key]().union(*unrefused(pool, texts, meant))))
+    return tuple(sorted(set[Key]().union(*unrefused(pool, texts, meant)[0])))
 
 
 def unrefused(
     pool: TaskPool, given: Iterable[Given], meaning: Callable[[Given], Meant]
-) -> list[Meant]:
+) -> tuple[list[Meant], dict[Given, str]]:
     """Returns what each of the given means; raises Refused for one that means nothing.
 
-    Where the policy leaves out what is not there, it raises only if all mean nothing.
+    Where the policy leaves out what is not there, it raises only if all mean nothing, and also
+    returns why the others do.
     """
-    found, refusals = [], []
+    found, refusals = [], {}
     for one in given:
         try:
             found.append(meaning(one))
         except Refused as refused:
             if not pool.plan.policy.leaves_out_what_is_not_there:
                 raise
-            refusals.append(refused)
+            refusals[one] = refused
     if refusals and not found:
-        raise refusals[0]
-    return found
+        raise next(iter(refusals.values()))
+    return found, {one: str(refused) for one, refused in refusals.items()}
+
+
+def unmeaning(
+    pool: TaskPool, texts: Iterable[str], meaning: Callable[[str], object]
+) -> dict[str, str]:
+    """Returns the texts that mean nothing, where the policy leaves these out, and why."""
+    if not pool.plan.policy.leaves_out_what_is_not_there or not (texts := [*texts]):
+        return {}
+    with suppress(Refused):  # of all of them
+        return unrefused(pool, texts, meaning)[1]
+    return {}
 
 
 def unique_key(pool: TaskPool, text: str, *, pooled_only: bool = False) -> Key:

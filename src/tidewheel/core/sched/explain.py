@@ -487,7 +487,12 @@ def _why_unspawned(
     for arrow, _ in node.arrows_at(key[0]):
         true = _true_leaves(pool, arrow, _Waiting(key, flows, {}))
         missing += [arrow.leaves[number] for number in untrue_leaves(arrow.expression, true)]
-    if found := list(_why_open(pool, missing, key, flows)):
+    found = list(_why_open(pool, missing, key, flows))
+    if found and key in pool.run.missed:  # in one flow; another may still bring it
+        again = f"trigger {pool.plan.word_of(key)}"
+        late = Reason(missed_text(pool, key), passes=False, command=again)
+        return [late, *(one for one in found if one.passes)]
+    if found:
         return found
     if (never := _why_never(pool, node, key, flows)) is not None:
         return [never]

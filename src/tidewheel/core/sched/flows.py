@@ -15,6 +15,8 @@ from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.pool import FlowState, StepContext, TaskPool
 from tidewheel.core.sched.task_state import NO_FLOW, AtomValue, Flows, Key, VerdictKind
 
+KEPT_MAX = 100  # tasks that nobody spawns any more, for the end of the run
+
 
 def active_flows(pool: TaskPool) -> Flows:
     """Returns the flows that have pooled tasks and are not stopped; if none, the latest."""
@@ -145,6 +147,34 @@ def may_spawn(pool: TaskPool, flow: int, point: Point) -> bool:
     if state is None:
         return True
     return not state.stopped and (state.until is None or point <= state.until)
+
+
+# What hot functions ask for seldom stands in functions of its own: a variable that a
+# comprehension uses, too, is slower wherever it is used.
+def spawning(pool: TaskPool, flows: Flows, point: Point) -> Flows:
+    """Returns those of these flows in which tasks may be spawned at a point."""
+    return frozenset(flow for flow in flows if may_spawn(pool, flow, point))
+
+
+def spawning_or_cut_off(
+    context: StepContext, node: IndexedNode, point: Point, flows: Flows
+) -> Flows:
+    """Returns those of these flows in which a task may be spawned now; if there is none because
+    an operator stopped them, the task is kept among those that nobody spawns any more."""
+    pool = context.pool
+    found, missed = spawning(pool, flows, point), pool.run.missed
+    if flows and not found and stopped_flows(pool) & flows and len(missed) < KEPT_MAX:
+        is_there = node.element is None or flows_there(pool, node, point, flows)
+        memory = pool.recall(point, node.name)
+        is_new = memory is None or not (memory.spawned or memory.verdicts)
+        if is_there and is_new and point >= pool.run.start:
+            missed[(point, node.name)] = None
+            context.touched.run = True
+    return found
+
+
+def stopped_flows(pool: TaskPool) -> Flows:
+    return frozenset(flow for flow, state in pool.flows.items() if state.stopped)
 
 
 def report_ended_flows(context: StepContext) -> None:

@@ -30,10 +30,10 @@ from tidewheel.core.sched.dependency_index import (
 from tidewheel.core.sched.dependents import dependents
 from tidewheel.core.sched.elements import flows_there
 from tidewheel.core.sched.evaluation import absolute_key, holds, leaf_value, recorded_value
-from tidewheel.core.sched.flows import active_flows, evaluate_ends_of_the_graph
+from tidewheel.core.sched.flows import KEPT_MAX, active_flows, evaluate_ends_of_the_graph
 from tidewheel.core.sched.index_builder import build_index
 from tidewheel.core.sched.limits import next_parentless, start_chain, take_back
-from tidewheel.core.sched.missed import KEPT_MAX, find_missed, needs_differ
+from tidewheel.core.sched.missed import find_missed, needs_differ
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import NOTHING_RAN, RunStatus, StepContext, TaskPool
 from tidewheel.core.sched.propagation import publish, reevaluate_dependents, satisfy_child
@@ -466,6 +466,9 @@ def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIn
     base = pool.counted.earliest()
     if base is None:
         base = pool.run.horizon or pool.run.start
+    base = max(
+        base, pool.run.start
+    )  # somebody may have sent a task to a point before the start
     final = old.final if _ended(old, plan) else None
     for node in list(plan.nodes.values()):  # a look at a list may make elements of it
         for flow in sorted(active_flows(pool)):

@@ -2,17 +2,19 @@
 
 A task is spawned by an output of a parent or by its chain. Where its parents had made what it
 needs before a definition had the task, or its point had passed, neither happens again: such
-tasks come on demand. They are told with the reload, and the newest are kept, so that the end of
-the run tells them, too.
+tasks come on demand. So do those that need an output which is new with the reload, of a parent
+that had ended before: no job has decided that they are not to run. They are told with the
+reload, and the newest are kept, so that the end of the run tells them, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import element_name
+from tidewheel.core.graph.outputs import STANDARD
 from tidewheel.core.sched.dependency_index import (
     DependencyIndex,
     IndexedAtom,
@@ -21,14 +23,21 @@ from tidewheel.core.sched.dependency_index import (
 )
 from tidewheel.core.sched.elements import is_there, size_at
 from tidewheel.core.sched.evaluation import leaf_value, worth
-from tidewheel.core.sched.flows import active_flows, may_spawn
+from tidewheel.core.sched.flows import active_flows, may_spawn, stopped_flows
 from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.limits import is_parentless
 from tidewheel.core.sched.pool import TaskPool
-from tidewheel.core.sched.task_state import AtomValue, Flows, Key
+from tidewheel.core.sched.reachability import chain_text
+from tidewheel.core.sched.task_state import (
+    NO_FLOW,
+    AtomValue,
+    Flows,
+    Key,
+    TaskHistory,
+    VerdictKind,
+)
 from tidewheel.lazy_dataclasses import NamedTuple
 
-KEPT_MAX = 100  # for the end of the run, the newest
 TOLD_MAX = 10  # of one name, in one sentence; the rest are counted
 POINTS_MAX = 10_000  # looked at of one node; of more only those that are still remembered
 
@@ -43,6 +52,8 @@ class Missed(NamedTuple):
     before: Point | None
     has_parents: bool
     comes_later: bool  # at later points
+    where: str  # " in flow 1", if another flow may still bring some of them
+    lacks: str  # an output that is new with the reload, and that the newest needs; or ""
 
     def to_keep(self, pool: TaskPool) -> tuple[Key, ...]:
         """Returns those that somebody may take for done at the end of the run: at points that
@@ -65,24 +76,45 @@ class Missed(NamedTuple):
         one = len(self.keys) == 1 and self.before is None
         itself, they = ("itself", "it needs") if one else ("themselves", "they need")
         why = f"what {they} was done before this reload"
-        if not self.has_parents:
+        if self.lacks:
+            why = f"{they} outputs that are new with this reload, such as {self.lacks}"
+            if one:
+                why = f"it needs {self.lacks}, which is new with this reload"
+        elif not self.has_parents:
             why = f"{'its point' if one else 'their points'} had passed before this reload"
         run = (
             f"; to run {'it' if one else 'them'}: trigger {' '.join(map(plan.word_of, shown))}"
         )
-        return f"{names} will not run by {itself}: {why}{run}"
+        return f"{names} will not run by {itself}{self.where}: {why}{run}"
 
 
 def missed_text(pool: TaskPool, key: Key) -> str:
-    """Returns why a task does not run that a reload brought too late."""
+    """Returns why a task does not run that a reload brought too late, or whose flow was
+    stopped."""
+    memory = pool.recall(*key)
+    if memory is not None and (flows := _not_taken_in(memory)):
+        return chain_text(pool, key, min(flows))
     node, name = pool.node(key[1]), pool.plan.name_of(key)
+    flows = met_in(pool, node, key[0])
+    if not flows and (stopped := stopped_flows(pool)):
+        return f"{name} does not run by itself: {_named(stopped)} was stopped before it"
+    where = _in_flows(pool, flows)
     why = "what it needs was done" if node.arrows else "its point had passed"
-    return f"{name} does not run by itself: {why} before a reload added it"
+    return f"{name} does not run by itself{where}: {why} before a reload added it"
 
 
 def missed_texts(pool: TaskPool) -> dict[str, str]:
-    """Returns of each task that was brought too late and is kept, why it does not run."""
+    """Returns of each task that nobody spawns any more and is kept, why it does not run."""
     return {pool.plan.id_of(key): missed_text(pool, key) for key in pool.run.missed}
+
+
+def count_missed(pool: TaskPool, known: Mapping[Key, TaskHistory]) -> int:
+    """Returns how many tasks nobody spawned that were due; those that are lost or removed have
+    another verdict, and are counted with that."""
+    return sum(
+        key not in known or not known[key].verdicts or bool(_not_taken_in(known[key]))
+        for key in pool.run.missed
+    )
 
 
 def comes_by_chain(pool: TaskPool, node: IndexedNode, point: Point, flow: int) -> bool:
@@ -95,9 +127,8 @@ def comes_by_chain(pool: TaskPool, node: IndexedNode, point: Point, flow: int) -
 
 def find_missed(pool: TaskPool, old: DependencyIndex) -> Iterator[Missed]:
     """Yields what the pool's definition has, the old one had not, and nothing spawns."""
-    flows = frozenset(flow for flow in active_flows(pool) if flow in pool.flows)
     seen = [*pool.memory, *(point for point, _ in pool.tasks)]
-    if not seen or not flows:
+    if not seen:
         return
     for name, nodes in _by_name(pool).items():
         first, before = pool.run.start, None
@@ -110,17 +141,20 @@ def find_missed(pool: TaskPool, old: DependencyIndex) -> Iterator[Missed]:
             points = list(islice(nodes[0].points(before, max(seen)), POINTS_MAX))
         if is_known and nodes[0].next_after(max(seen)) is None:
             points = [*_moved_back(pool, old, nodes[0]), *points]
-        found = tuple(
-            (point, node.name)
+        found = {
+            (point, node.name): flows
             for point in points
             for node in nodes
             if is_there(pool, node, point)
             and needs_differ(pool, old, node, point)
-            and _is_missed(pool, old, node, point, flows)
-        )
+            and (flows := _missed_in(pool, old, node, point))
+        }
         if found:
-            comes_later = _comes_after(pool, nodes[0], found[-1][0])
-            yield Missed(found, before, bool(nodes[0].arrows), comes_later)
+            where = _in_flows(pool, frozenset(pool.flows).intersection(*found.values()))
+            keys = tuple(found)
+            comes_later = _comes_after(pool, nodes[0], keys[-1][0])
+            lacks = _first_new_output(pool, old, keys[-1])
+            yield Missed(keys, before, bool(nodes[0].arrows), comes_later, where, lacks)
 
 
 def _moved_back(pool: TaskPool, old: DependencyIndex, node: IndexedNode) -> Iterator[Point]:
@@ -173,40 +207,116 @@ def _needs(plan: DependencyIndex, node: IndexedNode, point: Point) -> set[tuple[
     }
 
 
-def _is_missed(
-    pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point, flows: Flows
-) -> bool:
-    """Says whether what a task needs is there in all flows, and yet nothing will spawn it."""
+def _missed_in(pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point) -> Flows:
+    """Returns the flows, ended ones too, in which what a task needs is there and yet nothing
+    will spawn it; none if it has run, or still comes by its chain."""
     if (point, node.name) in pool.tasks:
-        return False
+        return NO_FLOW
     memory = pool.memory.get(point, {}).get(node.name)
     horizon = pool.run.horizon
     if horizon is not None and point < horizon and node.name in old.graph.nodes:
         memory = pool.recall(point, node.name)
-    if memory is not None and (memory.submits or memory.spawned or memory.verdicts):
-        return False
-    return all(
-        may_spawn(pool, flow, point)
-        and not comes_by_chain(pool, node, point, flow)
-        and _is_met(pool, old, node, point, frozenset({flow}))
-        for flow in flows
-    )
+    not_taken = NO_FLOW if memory is None else _not_taken_in(memory)
+    if memory is not None and (
+        memory.submits or memory.spawned.union(memory.verdicts) - not_taken
+    ):
+        return NO_FLOW
+    if any(comes_by_chain(pool, node, point, flow) for flow in active_flows(pool)):
+        return NO_FLOW
 
-
-def _is_met(
-    pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point, flows: Flows
-) -> bool:
-    def value(leaf: IndexedAtom) -> AtomValue:
-        parent, horizon = leaf.parent_point(point, pool.plan.initial), pool.run.horizon
-        if leaf.absolute is None and horizon is not None and pool.run.start <= parent < horizon:
+    def value(leaf: IndexedAtom, flows: Flows) -> AtomValue:
+        parent = leaf.parent_point(point, pool.plan.initial)
+        is_behind = horizon is not None and pool.run.start <= parent < horizon
+        is_back = not pool.memory.get(parent, {}).keys().isdisjoint(names_of(leaf))
+        if leaf.absolute is None and is_behind and not is_back:
             return _of_dropped(old, leaf)
         return leaf_value(pool, leaf, point, flows)
 
-    arrows = node.arrows_at(point)
-    return all(
-        worth(arrow.expression, list(map(value, arrow.leaves))) is AtomValue.TRUE
-        for arrow, _ in arrows
+    late = frozenset(flow for flow in not_taken if _lacks_new(pool, old, node, point, flow))
+    return late | (_met_in(pool, node, point, value) - not_taken)
+
+
+def _not_taken_in(memory: TaskHistory) -> Flows:
+    """Returns the flows in which a task does not run, and nobody was told of it."""
+    return frozenset(
+        flow
+        for flow, verdict in memory.verdicts.items()
+        if (verdict.kind, verdict.death) == (VerdictKind.PRUNED, AtomValue.NOT_TAKEN)
     )
+
+
+def _lacks_new(
+    pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point, flow: int
+) -> bool:
+    """Says whether a task might run in a flow, if outputs that are new with a reload counted as
+    open."""
+
+    def value(leaf: IndexedAtom) -> AtomValue:
+        seen = leaf_value(pool, leaf, point, frozenset({flow}))
+        return max(seen, AtomValue.OPEN) if _is_new_output(old, leaf) else seen
+
+    return all(
+        worth(arrow.expression, list(map(value, arrow.leaves))) > AtomValue.NOT_TAKEN
+        for arrow, _ in node.arrows_at(point)
+    )
+
+
+def _first_new_output(pool: TaskPool, old: DependencyIndex, key: Key) -> str:
+    """Returns an output for want of which a task does not run, and that is new with a reload;
+    "" if there is none."""
+    memory = pool.recall(*key)
+    if memory is None or not _not_taken_in(memory):
+        return ""
+    for leaf, _ in pool.node(key[1]).leaves_at(key[0]):
+        if _is_new_output(old, leaf):
+            parent = leaf.parent_point(key[0], pool.plan.initial)
+            return pool.plan.output_of((parent, leaf.node), leaf.output)
+    return ""
+
+
+def _is_new_output(old: DependencyIndex, leaf: IndexedAtom) -> bool:
+    """Says whether no task that an atom names had its output in the old definition."""
+    outputs = {leaf.output} if leaf.group is None else {*leaf.group.outputs}
+    known = (old.nodes[name].definition for name in names_of(leaf) if name in old.nodes)
+    return outputs.isdisjoint(STANDARD) and not any(
+        own in outputs for one in known for own, _ in one.outputs
+    )
+
+
+def met_in(pool: TaskPool, node: IndexedNode, point: Point) -> Flows:
+    """Returns the flows in which everything that a task needs is there."""
+    return _met_in(pool, node, point, lambda leaf, flows: leaf_value(pool, leaf, point, flows))
+
+
+def _met_in(
+    pool: TaskPool,
+    node: IndexedNode,
+    point: Point,
+    value: Callable[[IndexedAtom, Flows], AtomValue],
+) -> Flows:
+    def is_met(flows: Flows) -> bool:
+        arrows = (arrow for arrow, _ in node.arrows_at(point))
+        return all(
+            worth(one.expression, [value(leaf, flows) for leaf in one.leaves]) is AtomValue.TRUE
+            for one in arrows
+        )
+
+    return frozenset(
+        flow
+        for flow in pool.flows
+        if may_spawn(pool, flow, point) and is_met(frozenset({flow}))
+    )
+
+
+def _in_flows(pool: TaskPool, flows: Flows) -> str:
+    """Returns in which flows a task was missed, if an active one of the others may bring it."""
+    if not pool.tasks or not flows or active_flows(pool) <= flows:
+        return ""
+    return pool.plan.in_flow(", ".join(map(str, sorted(flows))))
+
+
+def _named(flows: Flows) -> str:
+    return f"flow {', '.join(map(str, sorted(flows)))}"
 
 
 def _of_dropped(old: DependencyIndex, leaf: IndexedAtom) -> AtomValue:

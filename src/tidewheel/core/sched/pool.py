@@ -123,7 +123,8 @@ class RunState:
     status: RunStatus = RunStatus.RUNNING
     prune_across_points: bool = False
     held_tasks: dict[Key, None] = field(default_factory=dict)  # also those not yet spawned
-    missed: dict[Key, None] = field(default_factory=dict)  # a reload brought them too late
+    # Nobody spawns them any more: a reload brought them too late, or their flow was stopped.
+    missed: dict[Key, None] = field(default_factory=dict)
     flows_made: int = 1
     order: int = 0  # of becoming ready
     has_submitted: bool = False

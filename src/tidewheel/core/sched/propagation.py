@@ -36,7 +36,7 @@ from tidewheel.core.sched.elements import (
     size_at,
     size_told,
 )
-from tidewheel.core.sched.flows import may_spawn
+from tidewheel.core.sched.flows import may_spawn, spawning, spawning_or_cut_off
 from tidewheel.core.sched.pool import GroupCount, StepContext, TaskPool
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
 from tidewheel.core.sched.task_state import (
@@ -228,20 +228,13 @@ def satisfy_child(
         satisfy(context, task, link.arrow, base, number)
     context.evaluate_pruned(task.key, task.memory, flows - task.flows)
     known = task.memory.spawned.union(task.memory.verdicts)
-    new = _spawning(context.pool, flows - task.flows - known, point)
+    new = spawning(context.pool, flows - task.flows - known, point)
     if new and context.plan.mapped:
         new = flows_there(context.pool, node, point, new)
         new = flows_with_its_list(context.pool, node, task, new)
     if new:
         merge(context, task, new)
         satisfy(context, task, link.arrow, base, number)  # of one that is active, too
-
-
-# What hot functions ask for seldom stands in functions of its own: a variable that a
-# comprehension uses, too, is slower wherever it is used.
-def _spawning(pool: TaskPool, flows: Flows, point: Point) -> Flows:
-    """Returns those of these flows in which tasks may be spawned at a point."""
-    return frozenset(flow for flow in flows if may_spawn(pool, flow, point))
 
 
 def spawn_on_demand(
@@ -254,7 +247,7 @@ def spawn_on_demand(
     if (there and node.name in there) or (horizon is not None and point < horizon):
         fresh = _unknown(context, node, point, flows)
     if len(states) > 1 or states[1].stopped or point < run.start:
-        fresh = _spawning(pool, fresh, point)
+        fresh = spawning_or_cut_off(context, node, point, fresh)
     if node.element is not None:
         fresh = flows_there(pool, node, point, fresh)
     if fresh and (pool.plan.leads_forward or not evaluation.never_comes(pool, node, point)):
