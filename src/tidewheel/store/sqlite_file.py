@@ -79,13 +79,10 @@ class StoreFiles:
         self._names = [f"{path}{part}" for part in ("", "-wal", "-shm")]
         self._opened = [_identity(name) for name in self._names]
 
-    def require(self, writer: apsw.Connection) -> None:
-        """Raises StoreUnreachable if a file is gone, or is another one. If only the index is,
-        the log is left as it is by the writer's end: others have written into it meanwhile."""
+    def require(self) -> None:
+        """Raises StoreUnreachable if a file is gone, or is another one."""
         for name, opened in zip(self._names, self._opened, strict=True):
             if _identity(name) != opened:
-                if name == self._names[-1]:
-                    writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 what, todo = f"the file {name}, a part of the store,", ""
                 if name == self._names[0]:
                     what, todo = f"the store {name}", ", put the right file there,"
@@ -93,6 +90,17 @@ class StoreFiles:
                     f"{what} was deleted, moved or replaced while this program had it open, "
                     f"so nothing more is written; stop the program{todo} and start it again"
                 )
+
+    def close(self, connection: apsw.Connection) -> None:
+        """Closes a connection; it leaves the log as it is if the index is gone or another one.
+
+        Others have written into the log meanwhile, which the old index does not know. The last
+        connection that is closed would copy what it knows, and delete the log.
+        """
+        with contextlib.suppress(apsw.ConnectionClosedError):
+            if _identity(self._names[-1]) != self._opened[-1]:
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.close()
 
 
 def _identity(name: str) -> tuple[int, int] | None:
