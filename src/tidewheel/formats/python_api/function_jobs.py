@@ -2,6 +2,11 @@
 
 A value travels as JSON; an annotation says what becomes of it: a dataclass, a Path, a datetime.
 A task returns an object as it is, and anything else as ``{"return": …}``.
+
+A process may end with status 0 and have done nothing: by ``os._exit(0)``, by ``os.exec…``, or
+because a library calls ``exit``. So a job notes in its ``job.status`` that a function has to
+return, and strikes the note out when it has; while the note stands, no runner calls the job's
+end a success.
 """
 
 from __future__ import annotations
@@ -31,6 +36,33 @@ from tidewheel.formats.python_api.functions import (
 from tidewheel.formats.python_api.terms import StatementLog, TaskFunction, TermLeaf
 
 OUTPUTS, INPUTS = "TIDEWHEEL_OUTPUTS", "TIDEWHEEL_INPUTS"
+JOB_DIRECTORY, STATUS_NAME, TO_RETURN = "TIDEWHEEL_JOB_DIR", "job.status", "TIDEWHEEL_TO_RETURN"
+
+
+class FunctionToReturn:
+    """Is the note that the function of a task has to return."""
+
+    def __init__(self, task: str) -> None:
+        self._task, self._process = task, os.getpid()
+        self._path = os.path.join(os.environ.get(JOB_DIRECTORY, ""), STATUS_NAME)
+
+    def note(self) -> None:
+        self._write(self._task)
+
+    def strike_out(self) -> None:
+        """Takes the note back, unless this is another process, which the function forked."""
+        if os.getpid() == self._process:
+            self._write("")
+
+    def _write(self, task: str) -> None:
+        try:
+            opened = os.open(self._path, os.O_WRONLY | os.O_APPEND)
+        except FileNotFoundError:  # somebody tries the function without a job
+            return
+        try:
+            os.write(opened, f"{TO_RETURN}={task}\n".encode())
+        finally:
+            os.close(opened)
 
 
 def run_job(ledger: StatementLog, task: str) -> None:
@@ -56,16 +88,21 @@ def run_job(ledger: StatementLog, task: str) -> None:
         if isinstance(value, TermLeaf)
     }
     mentions |= {one.source for one in ledger.lists.values()}
-    is_taken = task in mentions
+    is_taken, process = task in mentions, os.getpid()
     try:
         answer = call(function, arguments)
     except SystemExit as end:
-        if is_taken and is_success(end):
+        if is_taken and is_success(end) and os.getpid() == process:
             raise TypeError(
                 f"the function {function.__name__} ended with sys.exit() instead of returning "
                 "the value that other tasks take"
             ) from None
         raise
+    if os.getpid() != process:
+        raise RuntimeError(
+            f"a process that {function.__name__} made with os.fork() returned from it, too; "
+            "end such a process with os._exit()"
+        )
     _hand_on(function, answer, is_taken=is_taken)
 
 
