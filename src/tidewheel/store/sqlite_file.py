@@ -402,6 +402,9 @@ def copy_sqlite(settings: StoreSettings, target: Path) -> None:
     BadSetting for a name that is taken, or that no file can have.
     """
     path = file_path(settings.url)
+    if os.path.realpath(target) in _beside(os.path.realpath(path)):
+        fault = f"SQLite would take {target} for a part of the store; name another file"
+        raise errors.BadSetting("file", str(target), fault=fault)
     _refuse_taken(target)
     try:
         with _connected(path, settings) as connection, translated(path):
@@ -429,9 +432,20 @@ def _refuse_taken(target: Path) -> None:
     if target.is_dir():
         fault = f"{target} is a folder; name a new file in it"
         raise errors.BadSetting("file", str(target), fault=fault)
-    if os.path.lexists(target):
-        fault = f"{target} exists, and a backup overwrites nothing; name a new file"
-        raise errors.BadSetting("file", str(target), fault=fault)
+    for taken in (str(target), *_beside(str(target))):
+        if os.path.lexists(taken):
+            fault = f"{taken} exists, and a backup overwrites nothing; name a new file"
+            if taken != str(target):
+                fault = (
+                    f"{taken} is left of another file, and SQLite would add it to the copy; "
+                )
+                fault += "name a new file, or remove what is left"
+            raise errors.BadSetting("file", str(target), fault=fault)
+
+
+def _beside(path: str) -> list[str]:
+    """Returns the names of the files that SQLite takes for parts of a database."""
+    return [f"{path}{part}" for part in ("-wal", "-journal", "-shm")]
 
 
 def _free_name(path: Path, version: int) -> Path:
