@@ -172,7 +172,7 @@ def call(function: TaskFunction, arguments: Mapping[str, object]) -> object:
     """Calls the function, and awaits it if it is async.
 
     If the function returns work that nobody does, such as a generator, that is a TypeError and
-    never a success.
+    never a success; nor is an error that it returns, or a program that has failed.
     """
     answer = function(**arguments)
     if inspect.iscoroutine(answer):
@@ -183,8 +183,11 @@ def call(function: TaskFunction, arguments: Mapping[str, object]) -> object:
     elif isinstance(answer, list | tuple | set):
         several = answer
     for one in (answer, *several):
+        within = "" if one is answer else "something with "
         if _is_to_do(one):
-            _refuse_work(function, one, within="" if one is answer else "something with ")
+            _refuse_work(function, one, within)
+        if fault := _fault_of(one):
+            raise TypeError(f"the function {function.__name__} returned {within}{fault}")
     return answer
 
 
@@ -206,9 +209,43 @@ def _is_to_do(value: object) -> bool:
     is_lazy = isinstance(value, map | filter) or type(value).__module__ == "itertools"
     is_generator = inspect.isgenerator(value) or inspect.isasyncgen(value)
     is_call = inspect.isroutine(value) or isinstance(value, functools.partial)
-    futures = sys.modules.get("concurrent.futures")
-    is_future = futures is not None and isinstance(value, futures.Future)
-    return is_lazy or is_generator or is_call or is_future or inspect.isawaitable(value)
+    is_future = isinstance(value, _loaded("concurrent.futures", "Future"))
+    is_left = is_future or _is_running(value) or inspect.isawaitable(value)
+    return is_lazy or is_generator or is_call or is_left
+
+
+def _is_running(value: object) -> bool:
+    if isinstance(value, _loaded("subprocess", "Popen")):
+        return value.poll() is None
+    others = (_loaded("threading", "Thread"), _loaded("multiprocessing.process", "BaseProcess"))
+    return isinstance(value, others) and value.is_alive()
+
+
+def _fault_of(value: object) -> str:
+    """Says why something returned is no success; "" if nothing speaks against it."""
+    if isinstance(value, BaseException):
+        return f"the error {value!r} instead of raising it"
+    status = 0
+    programs = (_loaded("subprocess", "CompletedProcess"), _loaded("subprocess", "Popen"))
+    if isinstance(value, programs):
+        status = value.returncode
+    elif isinstance(value, _loaded("multiprocessing.process", "BaseProcess")):
+        status = value.exitcode
+    if not status:
+        return ""
+    what = f"a {type(value).__name__} with exit status {status}"
+    return f"{what}: check it, as subprocess.run(…, check=True) does"
+
+
+def _loaded(module: str, name: str) -> type[typing.Any]:
+    """Returns a class of a module; if the function has not imported that, one that nothing is
+    an instance of."""
+    found: type[typing.Any] = getattr(sys.modules.get(module), name, _Nothing)
+    return found
+
+
+class _Nothing:
+    """Has no instances."""
 
 
 def _refuse_work(function: TaskFunction, work: object, within: str) -> NoReturn:
