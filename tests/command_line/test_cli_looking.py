@@ -334,6 +334,17 @@ def test_a_backup_overwrites_nothing_and_a_failed_one_leaves_nothing(tidewheel):
     assert list(tidewheel.folder.iterdir()) == [taken]
 
 
+def test_a_backup_gets_no_name_by_which_sqlite_would_mix_it_with_another_file(tidewheel):
+    tidewheel("submit", "--", "true")
+    refused = tidewheel("backup", str(tidewheel.state / "tidewheel.db-wal"))
+    assert refused.status == 2 and "for a part of the store\n  Name another file" in refused.err
+    assert tidewheel("verify").status == 0
+    (tidewheel.folder / "copy.db-wal").write_bytes(b"of a copy that was deleted")
+    refused = tidewheel("backup", "copy.db")
+    assert refused.status == 2 and "copy.db-wal is left of another file" in refused.err
+    assert not (tidewheel.folder / "copy.db").exists()
+
+
 def test_a_backup_of_another_store_says_what_makes_it(tidewheel):
     asked = tidewheel("backup", "b.dump", "--store", "postgresql://me:secret@db/tide")
     assert asked.status == 2 and "secret" not in asked.err

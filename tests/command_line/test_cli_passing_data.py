@@ -290,6 +290,31 @@ def test_a_value_that_json_cannot_hold_fails_its_task_if_another_takes_it(tidewh
             "import os\nif 'TIDEWHEEL_TASK_ID' in os.environ: raise SystemExit(0)\nflow = ",
             "etl.py called sys.exit() while it was imported: 'quiet' did nothing",
         ),
+        (
+            "    return None\n",
+            "    import os\n    os._exit(0)\n",
+            "the function of quiet did not return: os._exit(), os.exec…() or a library ended",
+        ),
+        (
+            "    return None\n",
+            "    import os\n    os.execvp('true', ['true'])\n",
+            "start programs with subprocess.run(…, check=True)",
+        ),
+        (
+            "    return None\n",
+            "    import ctypes\n    ctypes.CDLL(None).exit(0)\n",
+            "the function of quiet did not return",
+        ),
+        (
+            "flow = ",
+            "import os\nif 'TIDEWHEEL_TASK_ID' in os.environ: os._exit(0)\nflow = ",
+            "the function of quiet did not return",
+        ),
+        (
+            "    return None\n",
+            "    import os\n    if os.fork():\n        os._exit(0)\n",
+            "a process that quiet made with os.fork() returned from it, too",
+        ),
     ],
 )
 def test_a_function_that_did_not_come_to_its_end_is_not_a_success(tidewheel, old, new, said):
@@ -297,6 +322,59 @@ def test_a_function_that_did_not_come_to_its_end_is_not_a_success(tidewheel, old
     path.write_text(PYTHON.replace(old, new, 1))
     assert tidewheel("run", str(path), "--abort-if-any-task-fails").status != 0
     assert said in tidewheel("log", "etl", "1/quiet", "--err").out
+
+
+ENDINGS = """
+import atexit, multiprocessing, os, sys
+from tidewheel import Workflow
+
+flow = Workflow("endings")
+
+@flow.task(post_script="echo published", err_script="echo cleaned up", exit_script="echo well")
+def vanishes():
+    os._exit(0)
+
+@flow.task(post_script="echo published")
+def vanishes_too():
+    os.execvp("true", ["true"])
+
+@flow.task
+def exits():
+    sys.exit(0)
+
+@flow.task(post_script="echo published", exit_script="echo well")
+def ends_hard():
+    atexit.register(os._exit, 0)
+
+@flow.task
+def forks():
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=print, args=("child",))
+    child.start()
+    child.join()
+    if (pid := os.fork()) == 0:
+        sys.exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+with flow.cycle("R1"):
+    flow.place(vanishes, vanishes_too, exits, ends_hard, forks)
+"""
+
+
+@pytest.mark.req("R007-3")
+def test_after_a_function_that_did_not_return_no_later_part_of_its_job_runs(tidewheel):
+    path = tidewheel.folder / "endings.py"
+    path.write_text(ENDINGS)
+    ran = tidewheel("run", str(path), "--stall-timeout", "PT0S")
+    assert ran.status == 1
+    for task in ("exits", "ends_hard", "forks"):
+        assert f" 1/{task} succeeded" in ran.out
+    for task in ("vanishes", "vanishes_too"):
+        assert f" 1/{task} failed: exit status 1" in ran.out
+        assert "published" not in printed(tidewheel, "endings", f"1/{task}")
+    assert printed(tidewheel, "endings", "1/ends_hard") == "published\nwell\n"
+    errors = tidewheel("log", "endings", "1/vanishes", "--err").out
+    assert "cleaned up" in errors and "the function of vanishes did not return" in errors
 
 
 FAILING = """

@@ -293,6 +293,40 @@ def test_resources_and_paused_queues_keep_an_idle_worker_from_waiting_for_ever(t
     assert (status_of(tidewheel, "big"), status_of(tidewheel, "held")) == ("ready", "ready")
 
 
+# The program's second event loop is that of the last look: the worker has ended before it.
+GOES_AWAY = """
+import asyncio, os, threading
+import tidewheel
+
+handlers = tidewheel.Handlers()
+
+
+class Loops(asyncio.DefaultEventLoopPolicy):
+    made = 0
+
+    def new_event_loop(self):
+        if threading.current_thread() is threading.main_thread():
+            Loops.made += 1
+            if Loops.made == 2:
+                os.rename({path!r}, {path!r} + ".away")
+                os.mkdir({path!r})
+        return super().new_event_loop()
+
+
+asyncio.set_event_loop_policy(Loops())
+"""
+
+
+def test_a_worker_that_cannot_see_what_it_leaves_says_so_and_is_no_success(tidewheel):
+    tidewheel("submit", "--id", "a", "--", "true")
+    store = tidewheel.state / "tidewheel.db"
+    (tidewheel.folder / "mine.py").write_text(GOES_AWAY.format(path=str(store)))
+    worked = tidewheel("worker", "--handlers", "mine:handlers", "--exit-when-idle")
+    assert "a  attempt 1 succeeded" in worked.out
+    assert "Idle, exiting. Nobody knows whether tasks are left (" in worked.out
+    assert worked.status == ExitCode.UNAVAILABLE
+
+
 def test_a_worker_that_starts_says_which_tasks_and_queues_are_not_for_it(tidewheel):
     tidewheel("submit", "--id", "a", "--handler", "resize", "--spec", "{}")
     tidewheel("submit", "--id", "late", "--delay", "1h", "--", "true")

@@ -1,6 +1,8 @@
 """Where writes to a SQLite file are carried out: by their caller, or by the store's thread."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 
@@ -10,7 +12,46 @@ import pytest
 from tidewheel.config import StoreSettings
 from tidewheel.store.sqlite import open_sqlite_store
 
-LONG_SECONDS = 0.02
+LONG_SECONDS, VERY_LONG_SECONDS = 0.02, 0.1
+INTERRUPTED = """
+import asyncio, random, signal, sys
+import apsw
+from tidewheel.config import StoreSettings
+from tidewheel.store.sqlite import open_sqlite_store
+
+path, count = sys.argv[1:]
+store = open_sqlite_store(StoreSettings(url=f"sqlite:///{path}"))
+other = apsw.Connection(path)
+other.set_busy_timeout(10_000)
+is_armed = False
+
+def interrupt(*_):
+    global is_armed
+    was_armed, is_armed = is_armed, False
+    if was_armed:
+        raise KeyboardInterrupt
+
+async def write(times):
+    for _ in range(times):
+        await store.transact(lambda tx: tx.rows("pause_queue", queue="q", paused=True))
+        await asyncio.sleep(0)
+
+signal.signal(signal.SIGALRM, interrupt)
+for _ in range(int(count)):
+    loop = asyncio.new_event_loop()
+    is_armed = True
+    signal.setitimer(signal.ITIMER_REAL, random.uniform(0.001, 0.005))
+    try:
+        loop.run_until_complete(write(1_000_000))
+    except KeyboardInterrupt:
+        pass
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.wait_for(write(2), 20))
+    other.execute("BEGIN IMMEDIATE; COMMIT")
+    loop.close()
+asyncio.run(store.close())
+"""
 
 
 @pytest.fixture
@@ -35,9 +76,9 @@ def thread(_tx):
     return threading.current_thread()
 
 
-def slow_thread(_tx):
+def slow_thread(_tx, seconds=LONG_SECONDS):
     """A script that takes as long as a commit on a slow disk."""
-    until = time.monotonic() + LONG_SECONDS
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         pass
     return threading.current_thread()
@@ -121,3 +162,24 @@ def test_a_refused_write_of_the_caller_leaves_nothing_behind(path):
         return [view.queue for view in await store.queues()]
 
     assert on(path, main) == ["r"]
+
+
+def test_after_a_very_long_write_the_thread_has_those_that_follow_also_between_short_ones(path):
+    async def main(store):
+        threads = []
+        for _ in range(5):
+            threads.append(await store.transact(lambda tx: slow_thread(tx, VERY_LONG_SECONDS)))
+            await asyncio.sleep(0)
+            await store.transact(thread)
+            await asyncio.sleep(0)
+        return threads
+
+    assert ours(on(path, main)) == [True] + [False] * 4
+
+
+def test_ctrl_c_at_any_moment_of_a_write_leaves_the_file_and_the_store_usable(path):
+    """A loop in the main thread, such as that of a notebook, is interrupted at any line."""
+    program = [sys.executable, "-c", INTERRUPTED, str(path), "100"]
+    ended = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.stderr == ""
+    assert ended.returncode == 0

@@ -223,6 +223,22 @@ def test_what_another_process_stores_by_a_new_index_is_not_undone_by_who_has_the
         assert store.listed() == ["b", "a"]
 
 
+def test_nor_is_it_by_the_connections_that_read(tmp_path):
+    url = f"sqlite:///{tmp_path}/tidewheel.db"
+    other = (
+        f"import tidewheel\nwith tidewheel.Client({url!r}) as c: c.submit(id='b', command='b')"
+    )
+    with opened(tmp_path) as store:
+        store.put("a")
+        assert store.listed() == ["a"]
+        (tmp_path / "tidewheel.db-shm").unlink()
+        subprocess.run([sys.executable, "-c", other], check=True)
+        with pytest.raises(StoreUnreachable, match="-shm, a part of the store, was deleted"):
+            store.put("c")
+    with opened(tmp_path) as store:
+        assert store.listed() == ["b", "a"]
+
+
 @pytest.mark.parametrize("other", [False, True])
 def test_a_store_whose_file_is_gone_or_another_stores_nothing_more(tmp_path, other):
     kept = tmp_path / "kept"

@@ -1271,6 +1271,41 @@ def unseen():
 
 
 @flow.task
+def started():
+    import subprocess
+
+    return subprocess.Popen(["sleep", "3"])
+
+
+@flow.task
+def in_thread():
+    import threading
+
+    thread = threading.Thread(target=threading.Event().wait, args=(0.3,))
+    thread.start()
+    return thread
+
+
+@flow.task
+def failed():
+    import subprocess
+
+    return [subprocess.run(["false"])]
+
+
+@flow.task
+def well():
+    import subprocess
+
+    return subprocess.run(["true"])
+
+
+@flow.task
+async def collects():
+    return await asyncio.gather(fails.function(), return_exceptions=True)
+
+
+@flow.task
 async def leaves():
     asyncio.create_task(asyncio.sleep(9))
 
@@ -1297,6 +1332,20 @@ async def fails():
         ),
         ("not_called", 1, "the function not_called returned a partial that nobody runs"),
         ("unseen", 1, "the function unseen returned a Future that nobody runs"),
+        ("started", 1, "the function started returned a Popen that nobody runs or waits for"),
+        ("in_thread", 1, "the function in_thread returned a Thread that nobody runs or waits"),
+        (
+            "failed",
+            1,
+            "returned something with a CompletedProcess with exit status 1: check it, as "
+            "subprocess.run(…, check=True) does",
+        ),
+        ("well", 0, "what well returned is not stored: a CompletedProcess"),
+        (
+            "collects",
+            1,
+            "returned something with the error ValueError('no data') instead of raising it",
+        ),
         ("leaves", 0, "had ended, which are cancelled now: sleep; await them"),
         ("fails", 1, "ValueError: no data"),
     ],

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -65,6 +65,7 @@ Kind = TypeVar("Kind", bound=Role)
 
 AGAIN_SECONDS = 1.0  # between tries to see whether a worker is idle
 LOOK_SECONDS_MAX = 5.0  # of a worker that comes or goes, at what it leaves
+NO_ANSWER = (Refused, Unavailable, TimeoutError)  # of the store to that
 
 
 class Roles:
@@ -153,20 +154,35 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 
     async def look_and_go_on() -> None:
         await worker.until_started()
-        left, unknown = await _look(session.store, worker, names)
-        log.skips({why: n for why, n in left.items() if not why.startswith(DUE)}, unknown)
+        with suppress(*NO_ANSWER):
+            left, unknown = await _look(session.store, worker, names)
+            log.skips({why: n for why, n in left.items() if not why.startswith(DUE)}, unknown)
         await asyncio.Event().wait()
 
     goes_when_idle = options["exit_when_idle"]
     until = wait_for_idle if goes_when_idle else look_and_go_on
     spare_garbage_collector()
     signalled = asyncio.run(attend(worker, beside, until))
-    left, unknown = asyncio.run(_look(session.store, worker, names))
-    log.leaves(left, unknown, idle=goes_when_idle and signalled is None)
+    is_idle = goes_when_idle and signalled is None
+    status = _take_leave(log, _look(session.store, worker, names), idle=is_idle)
     if not goes_when_idle:
         return ExitCode.DONE
-    if signalled is not None:
-        return SIGNALLED[signalled]
+    return status if signalled is None else SIGNALLED[signalled]
+
+
+def _take_leave(
+    log: ServiceLog,
+    look: Coroutine[Any, Any, tuple[Counter[str], list[str]]],
+    *,
+    idle: bool,
+) -> int:
+    """Logs what a worker leaves, and returns the exit status of one that is idle."""
+    try:
+        left, unknown = asyncio.run(look)
+    except NO_ANSWER as error:
+        log.leaves_unseen(str(error) or "the store did not answer", idle=idle)
+        return ExitCode.UNAVAILABLE
+    log.leaves(left, unknown, idle=idle)
     return ExitCode.FAILED if left else ExitCode.DONE
 
 
@@ -233,12 +249,10 @@ async def _look(
     store_url: str | None, worker: Worker, names: frozenset[str]
 ) -> tuple[Counter[str], list[str]]:
     """Returns how many tasks of its queues are not for a worker, by reason, and those of its
-    queues that the store does not know. Both are empty if the store does not answer."""
-    with suppress(Refused, Unavailable, TimeoutError):
-        async with asyncio.timeout(LOOK_SECONDS_MAX), opened_store(store_url) as store:
-            left = await left_behind(store, worker.settings, names)
-            return left, await unknown_queues(store, worker.settings)
-    return Counter(), []
+    queues that the store does not know. Raises one of NO_ANSWER."""
+    async with asyncio.timeout(LOOK_SECONDS_MAX), opened_store(store_url) as store:
+        left = await left_behind(store, worker.settings, names)
+        return left, await unknown_queues(store, worker.settings)
 
 
 def _load_handlers(where: str | None) -> Handlers | None:

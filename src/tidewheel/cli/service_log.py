@@ -23,6 +23,8 @@ SENTENCES = {
     "worker.stopped": "{outcome}",
     "worker.skips": "{left}{unknown}",
     "worker.leaves": "{manner}.{left}{unknown}",
+    "worker.leaves_unseen": "{manner}. Nobody knows whether tasks are left ({error}); when the "
+    "store answers again: tidewheel queues",
     "leases.taken_back": "lapsed leases: {facts}",
     "tasks.deleted": "{counted}, after the retention",
     "definitions.forgotten": "{counted}, used by no run and no registered workflow",
@@ -177,6 +179,10 @@ class ServiceLog:
         facts = {"idle": idle, "skipped": sum(left.values()), "reasons": dict(left)}
         self._say("worker.leaves", **facts, unknown=list(unknown))
 
+    def leaves_unseen(self, error: str, *, idle: bool) -> None:
+        """Logs that a worker exits and could not see which tasks it leaves."""
+        self._say("worker.leaves_unseen", idle=idle, error=error)
+
     def skips(self, left: Mapping[str, int], unknown: Sequence[str]) -> None:
         """Logs that a worker that has started leaves ready tasks alone, by reason, or serves
         queues that the store does not know; nothing if there are none."""
@@ -236,10 +242,11 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
         shown["limit"] = "until it does" if forever else f"up to {show_duration(seconds_max)}"
     if event == "worker.stopped":
         shown["outcome"] = _outcome(facts)
+    if event in ("worker.leaves", "worker.leaves_unseen"):
+        shown["manner"] = "Idle, exiting" if facts["idle"] else "Exiting"
     if event in ("worker.leaves", "worker.skips"):
         reasons, queues = facts["reasons"], facts["unknown"]
         assert isinstance(reasons, Mapping) and isinstance(queues, list)
-        shown["manner"] = "Idle, exiting" if facts.get("idle") else "Exiting"
         state = "ready" if event == "worker.skips" else "left"
         shown["left"] = "".join(
             f" {plural(count, 'task')} {state}: {safe(why)}." for why, count in reasons.items()

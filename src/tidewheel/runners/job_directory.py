@@ -55,16 +55,24 @@ StrPath = str | Path  # text on the way of every job: to make a Path costs more 
 
 # For a wrapper in sh, which has the status of its job in `code`: how a job of a run ended, in
 # the words of Cylc's jobs, unless the job has said so itself; then no process is started here.
-# A part of a job that ended its shell without an error makes no success of the later ones.
+# A part of a job that ended its shell without an error makes no success of the later ones, and
+# a process of a function that ended without an error no success of the function.
 WRITE_EXIT = """\
-begun= said= to_come=
+begun= said= to_come= to_return=
 [ ! -r job.status ] || while read -r line; do
   case $line in
     CYLC_JOB_INIT_TIME=*) begun=1 ;;
     TIDEWHEEL_JOB_TO_COME=*) to_come=${line#*=} ;;
+    TIDEWHEEL_TO_RETURN=*) to_return=${line#*=} ;;
     CYLC_JOB_EXIT=*) said=1 ;;
   esac
 done < job.status
+if [ "$code" -eq 0 ] && [ -n "$to_return" ]; then
+  code=1 said= to_come=
+  echo "the function of $to_return did not return: os._exit(), os.exec…() or a library ended" \
+    "its process without an error; return from the function, and start programs with" \
+    "subprocess.run(…, check=True)" >&2
+fi
 if [ "$code" -eq 0 ] && [ -n "$to_come" ] && [ -z "$said" ]; then
   code=1
   echo "the job was ended without an error before its $to_come (by exit 0 or exec)" >&2

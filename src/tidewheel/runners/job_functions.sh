@@ -31,6 +31,7 @@ tidewheel__one_by_one() { # PART…
     tidewheel__to_come "${@:2}"
     if (($# > 1)); then
         "$1"
+        tidewheel__has_returned || exit 0 # the wrapper says why this is no success
         tidewheel__one_by_one "${@:2}"
     else
         "$@"
@@ -53,7 +54,16 @@ tidewheel__is_cut_short() {
     while read -r line; do
         [[ $line != TIDEWHEEL_JOB_TO_COME=* ]] || to_come=${line#*=}
     done <"$TIDEWHEEL_JOB_DIR/job.status"
-    [[ -n $to_come ]]
+    [[ -n $to_come ]] || ! tidewheel__has_returned
+}
+
+# A function of a workflow in Python is noted when it is called, and struck out when it returns.
+tidewheel__has_returned() {
+    local line to_return=
+    while read -r line; do
+        [[ $line != TIDEWHEEL_TO_RETURN=* ]] || to_return=${line#*=}
+    done <"$TIDEWHEEL_JOB_DIR/job.status"
+    [[ -z $to_return ]]
 }
 
 # The parts run in a shell of their own: whatever they do to traps and options, this one hears

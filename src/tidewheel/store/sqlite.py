@@ -307,7 +307,7 @@ class SqliteStore(DatabaseStore):
         await self._writer.close()
         self._readers.shutdown(wait=True)
         for connection in self._reader_connections:
-            connection.close()
+            self._writer.files.close(connection)
 
     # ---- reading ----
 

@@ -79,13 +79,10 @@ class StoreFiles:
         self._names = [f"{path}{part}" for part in ("", "-wal", "-shm")]
         self._opened = [_identity(name) for name in self._names]
 
-    def require(self, writer: apsw.Connection) -> None:
-        """Raises StoreUnreachable if a file is gone, or is another one. If only the index is,
-        the log is left as it is by the writer's end: others have written into it meanwhile."""
+    def require(self) -> None:
+        """Raises StoreUnreachable if a file is gone, or is another one."""
         for name, opened in zip(self._names, self._opened, strict=True):
             if _identity(name) != opened:
-                if name == self._names[-1]:
-                    writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 what, todo = f"the file {name}, a part of the store,", ""
                 if name == self._names[0]:
                     what, todo = f"the store {name}", ", put the right file there,"
@@ -93,6 +90,17 @@ class StoreFiles:
                     f"{what} was deleted, moved or replaced while this program had it open, "
                     f"so nothing more is written; stop the program{todo} and start it again"
                 )
+
+    def close(self, connection: apsw.Connection) -> None:
+        """Closes a connection; it leaves the log as it is if the index is gone or another one.
+
+        Others have written into the log meanwhile, which the old index does not know. The last
+        connection that is closed would copy what it knows, and delete the log.
+        """
+        with contextlib.suppress(apsw.ConnectionClosedError):
+            if _identity(self._names[-1]) != self._opened[-1]:
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.close()
 
 
 def _identity(name: str) -> tuple[int, int] | None:
@@ -394,6 +402,9 @@ def copy_sqlite(settings: StoreSettings, target: Path) -> None:
     BadSetting for a name that is taken, or that no file can have.
     """
     path = file_path(settings.url)
+    if os.path.realpath(target) in _beside(os.path.realpath(path)):
+        fault = f"SQLite would take {target} for a part of the store; name another file"
+        raise errors.BadSetting("file", str(target), fault=fault)
     _refuse_taken(target)
     try:
         with _connected(path, settings) as connection, translated(path):
@@ -421,9 +432,20 @@ def _refuse_taken(target: Path) -> None:
     if target.is_dir():
         fault = f"{target} is a folder; name a new file in it"
         raise errors.BadSetting("file", str(target), fault=fault)
-    if os.path.lexists(target):
-        fault = f"{target} exists, and a backup overwrites nothing; name a new file"
-        raise errors.BadSetting("file", str(target), fault=fault)
+    for taken in (str(target), *_beside(str(target))):
+        if os.path.lexists(taken):
+            fault = f"{taken} exists, and a backup overwrites nothing; name a new file"
+            if taken != str(target):
+                fault = (
+                    f"{taken} is left of another file, and SQLite would add it to the copy; "
+                )
+                fault += "name a new file, or remove what is left"
+            raise errors.BadSetting("file", str(target), fault=fault)
+
+
+def _beside(path: str) -> list[str]:
+    """Returns the names of the files that SQLite takes for parts of a database."""
+    return [f"{path}{part}" for part in ("-wal", "-journal", "-shm")]
 
 
 def _free_name(path: Path, version: int) -> Path:

@@ -17,8 +17,8 @@ stands still meanwhile. Three rules keep that short:
 - It waits for nobody. If another process has locked the file, the thread does the waiting.
 - A loop writes once a turn. What else it writes in this turn goes to the thread, together; and
   nobody keeps the others of a loop waiting by writing again and again.
-- After two in a row that took long, on a slow disk or with many rows, the thread has all of
-  them for twenty times as long.
+- After two in a row that took long, on a slow disk or with many rows, or one that took very
+  long, the thread has all of them for twenty times as long.
 
 Other processes may use the same file. Their commits are noticed through ``data_version`` on
 this connection, which changes for every commit but its own; it is looked at as often as the
@@ -46,7 +46,8 @@ from tidewheel.store.sqlite_file import StoreFiles, in_our_words, patience
 from tidewheel.store.store import STORE_CLOSED, Conclude
 from tidewheel.store.transaction import Result, Script, Transaction
 
-LONG_SECONDS = 0.005  # a write of the caller's that takes longer is left to the thread …
+LONG_SECONDS = 0.005  # after two of the caller's that took longer, or one that took …
+VERY_LONG_SECONDS = 0.05  # … so long, the next ones are left to the thread …
 LEFT_TIMES = 20  # … for so many times as long
 _STOP = object()
 
@@ -112,8 +113,10 @@ class SqliteWriter:
         self._path, self._settings = path, settings
         self._connection, self._transaction = connection, transaction
         self._patience = patience(settings.busy_seconds_max)
-        self._files = StoreFiles(path)
-        self._turn = threading.Lock()  # held by whoever uses the connection
+        self.files = StoreFiles(path)
+        # Held by whoever uses the connection. It knows its thread, so that no error leaves it
+        # held, whichever line it interrupts.
+        self._turn = threading.RLock()
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # Held to put a job, and to close: so no job comes behind _STOP.
         self._entrance = threading.Lock()
@@ -131,23 +134,42 @@ class SqliteWriter:
     async def write(self, script: Script[Result], conclude: Conclude) -> Result:
         """Runs a script in a transaction, and concludes it in this loop when it is over."""
         loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[Result] | None = None
         with self._entrance:
-            if self._is_closed:
-                raise StoreUnreachable(STORE_CLOSED)
+            self._require_open()
             self._under_way += 1
-            if not self._begins_here():
-                waiter = loop.create_future()
-                self._jobs.put(_Job(script, waiter, conclude))
+            waiter: asyncio.Future[Result] | None = None
+            if self._under_way > 1 or time.monotonic() < self._left_until:
+                waiter = self._put(script, conclude, loop)
         if waiter is not None:
             return await waiter
-        answer = self._finish_here(_Job(script, None, conclude))
         loop.call_soon(self._are_settled, 1)
+        try:
+            answer = self._write_here(_Job(script, None, conclude))
+        except BaseException:  # Ctrl-C: nobody knows whether it is written
+            conclude(False)
+            raise
+        if answer is None:
+            with self._entrance:
+                self._require_open()
+                self._under_way += 1
+                waiter = self._put(script, conclude, loop)
+            return await waiter
         conclude(answer.failure is None)
         if answer.failure is not None:
             raise answer.failure
         result: Result = answer.result
         return result
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise StoreUnreachable(STORE_CLOSED)
+
+    def _put(
+        self, script: Script[Result], conclude: Conclude, loop: asyncio.AbstractEventLoop
+    ) -> asyncio.Future[Result]:
+        waiter: asyncio.Future[Result] = loop.create_future()
+        self._jobs.put(_Job(script, waiter, conclude))
+        return waiter
 
     def wake(self) -> None:
         """Has the thread look whether other processes have written, and from now on again."""
@@ -163,38 +185,49 @@ class SqliteWriter:
                 self._jobs.put(_STOP)
         await asyncio.to_thread(self._thread.join)
         with self._turn:
-            self._connection.close()
+            self.files.close(self._connection)
 
     # ---- in the thread of the caller ----
 
-    def _begins_here(self) -> bool:
-        """Begins a transaction, and keeps the turn, unless something is in the way: it is for
-        the thread to wait for that, or to tell of it."""
-        is_left = self._under_way > 1 or time.monotonic() < self._left_until
-        if is_left or not self._turn.acquire(blocking=False):
-            return False
-        self._connection.set_busy_handler(None)
+    def _write_here(self, job: _Job) -> _Answer | None:
+        """Carries out a write, unless something is in the way: then it returns None, and it is
+        for the thread to wait for that, or to tell of it.
+
+        Ctrl-C may raise an error at any line of this: nothing stays locked behind it.
+        """
         try:
+            if not self._turn.acquire(blocking=False) or self._is_closed:
+                return None
+            try:
+                if not self._begins_here():
+                    return None
+                began_at = time.monotonic()
+                [answer] = self._commit([job], is_begun=True)
+                ended_at = time.monotonic()
+            finally:
+                if self._connection.in_transaction:
+                    self._roll_back()
+            took = ended_at - began_at
+            was_long, self._was_long = self._was_long, took > LONG_SECONDS
+            if (was_long and self._was_long) or took > VERY_LONG_SECONDS:
+                self._left_until = ended_at + took * LEFT_TIMES
+            return answer
+        finally:
+            try:  # noqa: SIM105 - `suppress` is three calls more in each write
+                self._turn.release()
+            except RuntimeError:
+                pass  # another thread has it
+
+    def _begins_here(self) -> bool:
+        try:
+            self._connection.set_busy_handler(None)
             self._begin()
         except (apsw.Error, StoreUnreachable):
-            self._turn.release()
             return False
+        else:
+            return True
         finally:
             self._connection.set_busy_handler(self._patience)
-        return True
-
-    def _finish_here(self, job: _Job) -> _Answer:
-        began_at = time.monotonic()
-        try:
-            [answer] = self._commit([job], is_begun=True)
-        finally:
-            self._turn.release()
-        ended_at = time.monotonic()
-        took = ended_at - began_at
-        was_long, self._was_long = self._was_long, took > LONG_SECONDS
-        if was_long and self._was_long:
-            self._left_until = ended_at + took * LEFT_TIMES
-        return answer
 
     # ---- in the thread of the writer ----
 
@@ -274,8 +307,15 @@ class SqliteWriter:
         with self._entrance:
             self._under_way -= count
 
+    def _roll_back(self) -> None:
+        """Ends a transaction that was not committed, if there is one: after an error, such as a
+        full disk, SQLite may have done that by itself."""
+        with contextlib.suppress(apsw.Error):
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
     def _begin(self) -> None:
-        self._files.require(self._connection)  # or what is written would be lost
+        self.files.require()  # or what is written would be lost
         self._connection.execute("BEGIN IMMEDIATE")
 
     def _commit(self, batch: Sequence[_Job], *, is_begun: bool = False) -> list[_Answer]:
@@ -291,9 +331,7 @@ class SqliteWriter:
         except BaseException as error:
             # Nothing of the batch is in the file; every caller of the batch must hear so.
             told = in_our_words(self._path, error)
-            if self._connection.in_transaction:  # a full disk has SQLite roll back by itself
-                with contextlib.suppress(apsw.Error):
-                    self._connection.execute("ROLLBACK")
+            self._roll_back()
             answers = [_Answer(job, None, refused or told) for job, _, refused in answers]
             answers += [_Answer(job, None, told) for job in batch[len(answers) :]]
         return answers

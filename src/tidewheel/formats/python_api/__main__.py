@@ -10,11 +10,23 @@ import sys
 import traceback
 from pathlib import Path
 
-from tidewheel.formats.python_api.function_jobs import is_success
+from tidewheel.formats.python_api.function_jobs import FunctionToReturn, is_success
 from tidewheel.formats.python_api.workflow import Workflow, workflows_in
 
 
 def main(home: str, task: str) -> None:
+    to_return = FunctionToReturn(task)
+    to_return.note()
+    try:
+        _run(_workflow_of(home, task), task)
+    except SystemExit as end:
+        if is_success(end):
+            to_return.strike_out()
+        raise
+    to_return.strike_out()
+
+
+def _workflow_of(home: str, task: str) -> Workflow:
     try:
         found = workflows_in(home)
     except SystemExit as end:
@@ -23,8 +35,7 @@ def main(home: str, task: str) -> None:
         raise
     for workflow in found:
         if workflow.function(task) is not None:
-            _run(workflow, task)
-            return
+            return workflow
     sys.exit(f"{home} has no workflow with a function for the task {task!r}")
 
 

@@ -2,6 +2,11 @@
 
 A value travels as JSON; an annotation says what becomes of it: a dataclass, a Path, a datetime.
 A task returns an object as it is, and anything else as ``{"return": …}``.
+
+A process may end with status 0 and have done nothing: by ``os._exit(0)``, by ``os.exec…``, or
+because a library calls ``exit``. So a job notes in its ``job.status`` that a function has to
+return, and strikes the note out when it has; while the note stands, no runner calls the job's
+end a success.
 """
 
 from __future__ import annotations
@@ -31,6 +36,33 @@ from tidewheel.formats.python_api.functions import (
 from tidewheel.formats.python_api.terms import StatementLog, TaskFunction, TermLeaf
 
 OUTPUTS, INPUTS = "TIDEWHEEL_OUTPUTS", "TIDEWHEEL_INPUTS"
+JOB_DIRECTORY, STATUS_NAME, TO_RETURN = "TIDEWHEEL_JOB_DIR", "job.status", "TIDEWHEEL_TO_RETURN"
+
+
+class FunctionToReturn:
+    """Is the note that the function of a task has to return."""
+
+    def __init__(self, task: str) -> None:
+        self._task, self._process = task, os.getpid()
+        self._path = os.path.join(os.environ.get(JOB_DIRECTORY, ""), STATUS_NAME)
+
+    def note(self) -> None:
+        self._write(self._task)
+
+    def strike_out(self) -> None:
+        """Takes the note back, unless this is another process, which the function forked."""
+        if os.getpid() == self._process:
+            self._write("")
+
+    def _write(self, task: str) -> None:
+        try:
+            opened = os.open(self._path, os.O_WRONLY | os.O_APPEND)
+        except FileNotFoundError:  # somebody tries the function without a job
+            return
+        try:
+            os.write(opened, f"{TO_RETURN}={task}\n".encode())
+        finally:
+            os.close(opened)
 
 
 def run_job(ledger: StatementLog, task: str) -> None:
@@ -56,16 +88,21 @@ def run_job(ledger: StatementLog, task: str) -> None:
         if isinstance(value, TermLeaf)
     }
     mentions |= {one.source for one in ledger.lists.values()}
-    is_taken = task in mentions
+    is_taken, process = task in mentions, os.getpid()
     try:
         answer = call(function, arguments)
     except SystemExit as end:
-        if is_taken and is_success(end):
+        if is_taken and is_success(end) and os.getpid() == process:
             raise TypeError(
                 f"the function {function.__name__} ended with sys.exit() instead of returning "
                 "the value that other tasks take"
             ) from None
         raise
+    if os.getpid() != process:
+        raise RuntimeError(
+            f"a process that {function.__name__} made with os.fork() returned from it, too; "
+            "end such a process with os._exit()"
+        )
     _hand_on(function, answer, is_taken=is_taken)
 
 
@@ -135,7 +172,7 @@ def call(function: TaskFunction, arguments: Mapping[str, object]) -> object:
     """Calls the function, and awaits it if it is async.
 
     If the function returns work that nobody does, such as a generator, that is a TypeError and
-    never a success.
+    never a success; nor is an error that it returns, or a program that has failed.
     """
     answer = function(**arguments)
     if inspect.iscoroutine(answer):
@@ -146,8 +183,11 @@ def call(function: TaskFunction, arguments: Mapping[str, object]) -> object:
     elif isinstance(answer, list | tuple | set):
         several = answer
     for one in (answer, *several):
+        within = "" if one is answer else "something with "
         if _is_to_do(one):
-            _refuse_work(function, one, within="" if one is answer else "something with ")
+            _refuse_work(function, one, within)
+        if fault := _fault_of(one):
+            raise TypeError(f"the function {function.__name__} returned {within}{fault}")
     return answer
 
 
@@ -169,9 +209,43 @@ def _is_to_do(value: object) -> bool:
     is_lazy = isinstance(value, map | filter) or type(value).__module__ == "itertools"
     is_generator = inspect.isgenerator(value) or inspect.isasyncgen(value)
     is_call = inspect.isroutine(value) or isinstance(value, functools.partial)
-    futures = sys.modules.get("concurrent.futures")
-    is_future = futures is not None and isinstance(value, futures.Future)
-    return is_lazy or is_generator or is_call or is_future or inspect.isawaitable(value)
+    is_future = isinstance(value, _loaded("concurrent.futures", "Future"))
+    is_left = is_future or _is_running(value) or inspect.isawaitable(value)
+    return is_lazy or is_generator or is_call or is_left
+
+
+def _is_running(value: object) -> bool:
+    if isinstance(value, _loaded("subprocess", "Popen")):
+        return value.poll() is None
+    others = (_loaded("threading", "Thread"), _loaded("multiprocessing.process", "BaseProcess"))
+    return isinstance(value, others) and value.is_alive()
+
+
+def _fault_of(value: object) -> str:
+    """Says why something returned is no success; "" if nothing speaks against it."""
+    if isinstance(value, BaseException):
+        return f"the error {value!r} instead of raising it"
+    status = 0
+    programs = (_loaded("subprocess", "CompletedProcess"), _loaded("subprocess", "Popen"))
+    if isinstance(value, programs):
+        status = value.returncode
+    elif isinstance(value, _loaded("multiprocessing.process", "BaseProcess")):
+        status = value.exitcode
+    if not status:
+        return ""
+    what = f"a {type(value).__name__} with exit status {status}"
+    return f"{what}: check it, as subprocess.run(…, check=True) does"
+
+
+def _loaded(module: str, name: str) -> type[typing.Any]:
+    """Returns a class of a module; if the function has not imported that, one that nothing is
+    an instance of."""
+    found: type[typing.Any] = getattr(sys.modules.get(module), name, _Nothing)
+    return found
+
+
+class _Nothing:
+    """Has no instances."""
 
 
 def _refuse_work(function: TaskFunction, work: object, within: str) -> NoReturn:
