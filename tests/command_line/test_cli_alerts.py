@@ -33,7 +33,8 @@ def flow(tidewheel):
     return folder / "flow.cylc"
 
 
-def test_a_handler_that_fails_is_said_by_the_run_and_in_its_log(tidewheel, flow):
+@pytest.mark.usefixtures("flow")
+def test_a_handler_that_fails_is_said_by_the_run_and_in_its_log(tidewheel):
     answer = tidewheel("run", "flow", "--stall-timeout", "0")
     assert answer.out.count(BROKEN) == 2  # with its retry
     assert "no-such-program: command not found" in answer.out
@@ -52,8 +53,9 @@ def test_mail_that_no_server_takes_is_said_by_the_run_and_in_its_log(tidewheel, 
         assert f"(mail server {server}; TIDEWHEEL_SMTP names another)" in said
 
 
+@pytest.mark.usefixtures("flow")
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_handler_that_fails_under_up_is_said_and_tried_again(tidewheel, flow, form):
+def test_a_handler_that_fails_under_up_is_said_and_tried_again(tidewheel, form):
     """A fact of that name took the place of the event: the report broke the handler."""
     with tidewheel.started("run", "flow", "--pause") as run:
         run.read_until("paused")

@@ -1,4 +1,4 @@
-"""Writes into a run's log which alerts reached nobody; apart from the handlers, which are long."""
+"""Writes into a run's log which alerts reached nobody; event_handlers has no room for it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ def delivery_trouble(report: ServiceReport) -> str:
         case "mail.dropped":
             of = f"{facts['handled']} of {facts['id']}"
             return f"no mail was sent about {of}: too many wait; the next scheduler sends it"
-    return ""
+        case _:
+            return ""
 
 
 def _handler_failed(facts: Mapping[str, object]) -> str:
