@@ -236,6 +236,17 @@ def test_a_task_whose_name_is_a_letter_off_a_defined_one_is_an_error(runtime) ->
     assert "ENSEMBEL (did you mean ENSEMBLE?)" in family[1]
 
 
+@pytest.mark.parametrize("item", ["pre-script", "post-script"])
+def test_what_root_runs_around_each_task_is_not_the_work_of_an_implicit_one(item) -> None:
+    """Nearly every root has such a script; the task would be green and nothing done."""
+    runtime = f"[[root]]\n    {item} = module load netcdf\n{ALL_BUT_ONE}"
+    (found,) = implicit(runtime, "fetch => mail => publish")
+    assert found[0] == "error"
+    assert found[1].endswith(
+        ": mail; it would run no script, only what root runs before or after each"
+    )
+
+
 @pytest.mark.req("R001-1")
 @pytest.mark.parametrize("name", ["mail", "model_2", "mode_x", "pub"])
 def test_a_task_to_which_root_gives_something_to_do_is_one_warning(name) -> None:

@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING
 from tidewheel.core.operator.definition import (
     DEFINITION,
     FLOW_CYLC,
+    PYTHON_SUFFIX,
     TRUSTED_MARK,
     read_job_name,
 )
@@ -90,7 +91,7 @@ def differs_from_folder(definition: StoredDefinition, place: Path) -> bool:
     was stored with the flow.cylc that it amounts to, which is not where it came from.
     """
     folder = place if place.is_dir() else place.parent
-    made = FLOW_CYLC if place.suffix == ".py" else ""
+    made = FLOW_CYLC if place.suffix == PYTHON_SUFFIX else ""
     for one in definition.files:
         if one.path == made:
             continue
