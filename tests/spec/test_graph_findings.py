@@ -550,3 +550,26 @@ def test_a_script_of_which_only_comments_are_left_is_a_warning() -> None:
     for more in ("pre-script = true", ""):
         said = f"[[a]]\n{script if more else 'script ='}\n{more}"
         assert not codes(flow("R1 = a", said), severity=Severity.WARNING)
+
+
+DATES = "[scheduling]\n    initial cycle point = 20300101T00Z\n{}    [[graph]]\n        {}\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "graph", "is_told"),
+    [
+        ("", "T02 = a", True),
+        ("", "R1 = a", False),
+        ("", "R5/^/P1D = a", False),
+        ("    final cycle point = +P5D\n", "T02 = a", False),
+        ("    stop after cycle point = 20300105T00Z\n", "T02 = a", False),
+        ("", "T02 = @wall_clock => a", False),
+        ("    cycling mode = 360day\n", "T02 = a", False),
+        ("    [[special tasks]]\n        clock-trigger = a(PT0S)\n", "T02 = a", False),
+    ],
+)
+def test_dates_without_an_end_and_without_a_clock_are_a_warning(more, graph, is_told) -> None:
+    """A nightly job would run all nights to come at once, all of them green."""
+    text = DATES.format(more, graph) + "[runtime]\n    [[a]]\n        script = true\n"
+    expected = ["nothing-waits-for-the-clock"] if is_told else []
+    assert codes(text, severity=Severity.WARNING) == expected

@@ -74,7 +74,8 @@ def _check_outputs(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
         )
 
 
-def _xtriggers_asked(workflow: WorkflowDef) -> dict[str, Position]:
+def xtriggers_asked(workflow: WorkflowDef) -> dict[str, Position]:
+    """Returns the xtriggers that tasks wait for, each with where it is first named."""
     asked: dict[str, Position] = {}
     for section in workflow.sections:
         for arrow in section.arrows:
@@ -87,7 +88,7 @@ def _xtriggers_asked(workflow: WorkflowDef) -> dict[str, Position]:
 
 
 def _check_xtriggers(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
-    for label, position in _xtriggers_asked(workflow).items():
+    for label, position in xtriggers_asked(workflow).items():
         if label not in workflow.xtriggers and label != WALL_CLOCK:
             near = nearest(label, workflow.xtriggers)
             findings.error(
@@ -182,7 +183,7 @@ def _report_implicit(
 
 def check_unused(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
     """Reports tasks and xtriggers that are defined and not in the graph."""
-    asked = _xtriggers_asked(workflow)
+    asked = xtriggers_asked(workflow)
     for label, known in workflow.xtriggers.items():
         if label not in asked:
             findings.warning(
