@@ -171,6 +171,20 @@ WAITS = """
 """
 
 
+IN_PYTHON = """
+from tidewheel import Workflow
+
+flow = Workflow("etl")
+
+@flow.task
+def load():
+    raise ValueError("bad row")
+
+with flow.cycle("R1"):
+    flow.place(load)
+"""
+
+
 def test_who_repairs_a_stall_is_told_of_changes_that_the_run_does_not_have(tidewheel):
     program = tidewheel.folder / "flow" / "bin" / "predict"
     program.parent.mkdir(parents=True)
@@ -192,6 +206,24 @@ def test_who_repairs_a_stall_is_told_of_changes_that_the_run_does_not_have(tidew
         assert tidewheel("reload").status == 0
         assert said not in tidewheel("trigger", "1/model").err
         assert running.wait().status == 0
+
+
+def test_a_file_in_python_has_changed_only_if_it_was_written_anew(tidewheel):
+    """What is stored of it is a flow.cylc besides, which its folder does not have."""
+    file = tidewheel.folder / "etl.py"
+    file.write_text(IN_PYTHON)
+    said = "/etl.py has changed since etl/run1 read it"
+    with tidewheel.started("run", "etl.py") as running:
+        running.read_until("then stops, at")
+        assert said not in tidewheel("show").err
+        file.write_text(IN_PYTHON.replace("raise ValueError", "print"))
+        assert said in tidewheel("show").err
+        assert tidewheel("reload").status == 0
+        (tidewheel.folder / "flow.cylc").write_text("[scheduling]\n")  # of something else
+        assert said not in tidewheel("trigger", "1/load").err
+        assert running.wait().status == 0
+    again = tidewheel("trigger", "etl", "1/load", "--run")
+    assert again.status == 0 and "has changed" not in again.out + again.err
 
 
 def test_a_log_is_followed_until_the_job_has_ended(tidewheel):

@@ -236,6 +236,17 @@ def test_a_task_whose_name_is_a_letter_off_a_defined_one_is_an_error(runtime) ->
     assert "ENSEMBEL (did you mean ENSEMBLE?)" in family[1]
 
 
+@pytest.mark.parametrize("item", ["pre-script", "post-script"])
+def test_what_root_runs_around_each_task_is_not_the_work_of_an_implicit_one(item) -> None:
+    """Nearly every root has such a script; the task would be green and nothing done."""
+    runtime = f"[[root]]\n    {item} = module load netcdf\n{ALL_BUT_ONE}"
+    (found,) = implicit(runtime, "fetch => mail => publish")
+    assert found[0] == "error"
+    assert found[1].endswith(
+        ": mail; it would run no script, only what root runs before or after each"
+    )
+
+
 @pytest.mark.req("R001-1")
 @pytest.mark.parametrize("name", ["mail", "model_2", "mode_x", "pub"])
 def test_a_task_to_which_root_gives_something_to_do_is_one_warning(name) -> None:
@@ -539,3 +550,26 @@ def test_a_script_of_which_only_comments_are_left_is_a_warning() -> None:
     for more in ("pre-script = true", ""):
         said = f"[[a]]\n{script if more else 'script ='}\n{more}"
         assert not codes(flow("R1 = a", said), severity=Severity.WARNING)
+
+
+DATES = "[scheduling]\n    initial cycle point = 20300101T00Z\n{}    [[graph]]\n        {}\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "graph", "is_told"),
+    [
+        ("", "T02 = a", True),
+        ("", "R1 = a", False),
+        ("", "R5/^/P1D = a", False),
+        ("    final cycle point = +P5D\n", "T02 = a", False),
+        ("    stop after cycle point = 20300105T00Z\n", "T02 = a", False),
+        ("", "T02 = @wall_clock => a", False),
+        ("    cycling mode = 360day\n", "T02 = a", False),
+        ("    [[special tasks]]\n        clock-trigger = a(PT0S)\n", "T02 = a", False),
+    ],
+)
+def test_dates_without_an_end_and_without_a_clock_are_a_warning(more, graph, is_told) -> None:
+    """A nightly job would run all nights to come at once, all of them green."""
+    text = DATES.format(more, graph) + "[runtime]\n    [[a]]\n        script = true\n"
+    expected = ["nothing-waits-for-the-clock"] if is_told else []
+    assert codes(text, severity=Severity.WARNING) == expected

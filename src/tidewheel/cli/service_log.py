@@ -13,6 +13,7 @@ from tidewheel.cli.pages.format import error_text
 from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.quantities import show_duration
 from tidewheel.runners.containers.stage_spec import STAGE_TITLE
+from tidewheel.services.delivery_troubles import delivery_trouble
 from tidewheel.services.service import ServiceReport
 
 WORK_LENGTH_MAX = 60
@@ -47,7 +48,10 @@ SENTENCES = {
     "run.failed": "{run}  {error}",
     "run.lost": "{run}  {reason}",
     "step.failed": "{run}  {summary}",
-    "handler.failed": "{id}  {error}",
+    "handler.failed": "{run}  {told}",
+    "handler.dropped": "{run}  {told}",
+    "mail.failed": "{run}  {told}",
+    "mail.dropped": "{run}  {told}",
     "xtrigger.failed": "{run}  {call}: {error}",
     "xtrigger.works": "{run}  {call}",
     "rules.read": "{counted}{remark}",
@@ -148,6 +152,8 @@ class ServiceLog:
         told = self._outage.told(report, time.monotonic())
         if report.event in OF_OUTAGE:
             facts = {**facts, "told": told}
+        elif trouble := delivery_trouble(report):
+            facts = {**facts, "told": trouble}
         is_said_later = (
             self._sums_up and report.event == "worker.stopped" and bool(facts["settled"])
         )
@@ -199,10 +205,10 @@ class ServiceLog:
         )
         logging.basicConfig(level=logging.ERROR, handlers=[handler])
 
-    def _say(self, event: str, **facts: object) -> None:
+    def _say(self, event: str, /, **facts: object) -> None:
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         if self._as_json:
-            say(json_line({"at": at, "event": event, **facts}))
+            say(json_line({"at": at, **facts, "event": event}))
         else:
             say(f"{at}  {event:18} {_sentence(event, facts)}")
         sys.stdout.flush()

@@ -49,6 +49,7 @@ from tidewheel.ports.store import Store
 from tidewheel.runners.event_handlers import HandlerCommand, HandlerEnd, run_handler
 from tidewheel.scheduler import pending_batch
 from tidewheel.scheduler.code_tasks import CodeTasks, until_stored
+from tidewheel.scheduler.delivery_troubles import DeliveryTroubles
 from tidewheel.scheduler.handler_templates import (
     REPEATABLE,
     Done,
@@ -202,13 +203,13 @@ class EventHandlers:
         self, number: int, notice: HandledNotice, template: str, done: Done, place: Undelivered
     ) -> None:
         if len(self._running) >= self._around.settings.queued_max:
-            self._tell("handler.dropped", event=notice.event, count=1)
+            self._tell("handler.dropped", handled=notice.event, count=1)
             done(False)  # it stays in the outbox, for the next scheduler
             return
         try:
             command = filled(template, notice, self._around.run)
         except ValueError as error:
-            facts = {"event": notice.event, "error": str(error)}
+            facts = {"handled": notice.event, "error": str(error)}
             self._tell("handler.failed", id=self._around.run.name, **facts)
             done(True)
             return
@@ -271,7 +272,7 @@ class EventHandlers:
         task = one.notice.task
         self._tell(
             "handler.failed",
-            event=one.notice.event,
+            handled=one.notice.event,
             id=self._around.run.name if task is None else task.job,
             command=one.command.shown,
             **facts,
@@ -438,21 +439,19 @@ class EventDelivery:
     ) -> None:
         surroundings, environment = home.surroundings, home.environment
         self._run, self._code = run, code
+        clock = surroundings.clock
+        self._troubles = DeliveryTroubles(run, files, clock, surroundings.on_report)
         self._outbox = OutboxRows(home.store, run.number)
         self._decided: list[_Decided] = []  # in the batch that is being written
         settings = restored.settings
-        handled = HandledRun(
-            name=run.name,
-            host=socket.gethostname(),
-            owner=environment.get("USER", ""),
-            meta=settings.meta,
-        )
+        host, owner = socket.gethostname(), environment.get("USER", "")
+        handled = HandledRun(name=run.name, host=host, owner=owner, meta=settings.meta)
         mailer = Mailer(
             handled,
             settings.scheduler.mail,
-            surroundings.clock,
+            clock,
             MailSettings(smtp=home.smtp),
-            on_report=surroundings.on_report,
+            on_report=self._troubles.tell,
         )
         self._handlers = EventHandlers(
             settings.scheduler.events,
@@ -460,10 +459,10 @@ class EventDelivery:
                 run=handled,
                 directory=files.directory,
                 environment=environment,
-                clock=surroundings.clock,
+                clock=clock,
                 mailer=mailer,
                 mode=RunMode(run.options.mode),
-                on_report=surroundings.on_report,
+                on_report=self._troubles.tell,
                 code=code,
             ),
         )
@@ -481,6 +480,7 @@ class EventDelivery:
     def decide(self, engine: RunEngine, now: Instant) -> list[str]:
         """Decides which events to deliver; returns their rows for the batch written next."""
         self._decided = []
+        self._troubles.heed(now)
         if not engine.has_written:
             how = "was started" if engine.lease.batch == 0 else "was resumed"
             self._add(HandledNotice(event=STARTUP, message=f"{self._run.name} {how}"))

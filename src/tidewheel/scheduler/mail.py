@@ -116,7 +116,7 @@ class Mailer:
             self._begin_sending(addresses, [PostedEvent(notice, done)])
             return
         if sum(map(len, self._waiting.values())) >= self._settings.waiting_max:
-            self._tell("mail.dropped", event=notice.event, id=notice.task.id)
+            self._tell("mail.dropped", handled=notice.event, id=notice.task.id)
             done(False)
             return
         self._waiting.setdefault(addresses, []).append(PostedEvent(notice, done))
@@ -188,7 +188,8 @@ class Mailer:
             is_cut_off = delay is not None and not await self._rests(delay)
             if is_cut_off:
                 break
-        self._tell("mail.failed", subject=mail["Subject"], to=mail["To"], error=trouble)
+        to, server = mail["To"], self._settings.smtp
+        self._tell("mail.failed", subject=mail["Subject"], to=to, server=server, error=trouble)
         return not is_cut_off
 
     async def _rests(self, seconds: float) -> bool:

@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING
 from tidewheel.core.operator.definition import (
     DEFINITION,
     FLOW_CYLC,
+    PYTHON_SUFFIX,
     TRUSTED_MARK,
     read_job_name,
 )
@@ -86,10 +87,14 @@ def held_definition(directory: Path) -> str:
 def differs_from_folder(definition: StoredDefinition, place: Path) -> bool:
     """Says whether files of a definition have changed where it came from, a folder or a file.
 
-    A file that is gone counts where the folder as a whole is the definition.
+    A file that is gone counts where the folder as a whole is the definition. A file in Python
+    was stored with the flow.cylc that it amounts to, which is not where it came from.
     """
     folder = place if place.is_dir() else place.parent
+    made = FLOW_CYLC if place.suffix == PYTHON_SUFFIX else ""
     for one in definition.files:
+        if one.path == made:
+            continue
         try:
             path = folder / one.path
             if path.read_bytes() != one.content or os.access(path, os.X_OK) != one.executable:

@@ -46,6 +46,7 @@ from tidewheel.runners.sanitize import printable
 from tidewheel.scheduler.inbox import MISTAKEN
 from tidewheel.scheduler.pending_batch import News, PendingBatch
 from tidewheel.scheduler.run_engine import RunEngine
+from tidewheel.services.delivery_troubles import delivery_trouble
 from tidewheel.services.service import ServiceReport
 
 if TYPE_CHECKING:
@@ -264,11 +265,10 @@ class RunPage:
         """Shows what a service reports, if it is trouble that people should know of."""
         if report.event == "run.lost":
             self._status = "lost"
-        words = TROUBLE.get(report.event)
-        if words is not None:
+        if words := TROUBLE.get(report.event):
             self.line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
-        elif told := self._outage.told(report, time.monotonic()):
-            self.line(told)
+        elif told := delivery_trouble(report) or self._outage.told(report, time.monotonic()):
+            self.line(safe(told))
 
     def stopping(self) -> None:
         self._stops += 1

@@ -74,7 +74,8 @@ def _check_outputs(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
         )
 
 
-def _xtriggers_asked(workflow: WorkflowDef) -> dict[str, Position]:
+def xtriggers_asked(workflow: WorkflowDef) -> dict[str, Position]:
+    """Returns the xtriggers that tasks wait for, each with where it is first named."""
     asked: dict[str, Position] = {}
     for section in workflow.sections:
         for arrow in section.arrows:
@@ -87,7 +88,7 @@ def _xtriggers_asked(workflow: WorkflowDef) -> dict[str, Position]:
 
 
 def _check_xtriggers(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
-    for label, position in _xtriggers_asked(workflow).items():
+    for label, position in xtriggers_asked(workflow).items():
         if label not in workflow.xtriggers and label != WALL_CLOCK:
             near = nearest(label, workflow.xtriggers)
             findings.error(
@@ -120,14 +121,17 @@ def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
     """Reports tasks that are in the graph and not defined.
 
     The root family may give them a script; without one they would succeed without doing
-    anything, and one that is a letter off a defined name is probably misspelt.
+    anything (what root runs before or after each task is not their work), and one that is a
+    letter off a defined name is probably misspelt.
     """
     implicit = [node.name for node in graph.nodes.values() if node.implicit]
     if not implicit:
         return
     lookalikes = Lookalikes((*workflow.nodes, *workflow.families))
     meant = {name: found for name in implicit if (found := lookalikes.of(name))}
-    idle = set() if gives_something_to_do(workflow.root) else set(implicit)
+    root = workflow.root
+    has_work = bool(root.scripts.main or root.workflow) or root.run_mode != RunMode.LIVE
+    idle = set() if has_work else set(implicit)
     wrong = {*meant, *idle} if workflow.nodes else set()
     allowed = workflow.implicit_nodes_allowed
     if allowed is False or (allowed is None and graph.policy.implicit_nodes is Severity.ERROR):
@@ -163,6 +167,8 @@ def _report_implicit(
     ends = "run only the script of root"
     if names[0] in idle:
         ends = "succeed without doing anything"
+        if gives_something_to_do(workflow.root):
+            ends = "run no script, only what root runs before or after each"
     is_one = len(names) == 1
     otherwise = "or set [scheduler] allow implicit tasks = True"
     if workflow.implicit_nodes_allowed:
@@ -177,7 +183,7 @@ def _report_implicit(
 
 def check_unused(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
     """Reports tasks and xtriggers that are defined and not in the graph."""
-    asked = _xtriggers_asked(workflow)
+    asked = xtriggers_asked(workflow)
     for label, known in workflow.xtriggers.items():
         if label not in asked:
             findings.warning(

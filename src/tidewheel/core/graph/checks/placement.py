@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.calendar import Calendar, Point
 from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.cycling.sequence import Sequence
-from tidewheel.core.graph.checks.names import mentions_of, some
+from tidewheel.core.graph.checks.names import mentions_of, some, xtriggers_asked
 from tidewheel.core.graph.definition import Atom, GraphSection, Group, WorkflowDef, leaves
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph, Link, Node
@@ -41,9 +41,31 @@ class _Look:
     ended: bool = False  # the sequence has no further point
 
 
+def _check_pace(workflow: WorkflowDef, findings: Findings) -> None:
+    """Warns of days to come that are run at once: who comes from a system with schedules
+    believes that each point waits for its date."""
+    cycling, special = workflow.cycling, workflow.special
+    is_ended = cycling.final is not None or cycling.stop is not None
+    waits = xtriggers_asked(workflow) or special.wait_for_clock or special.wait_for_message
+    if cycling.style.calendar is not Calendar.GREGORIAN or is_ended or waits:
+        return
+    for section in workflow.sections:
+        if section.sequence.step is not None and section.sequence.endless:
+            findings.warning(
+                "nothing-waits-for-the-clock",
+                f"{section.recurrence} has no end and nothing waits for the clock, so tasks of "
+                "future dates run at once, and never stop",
+                "if each point is to wait for its date, write @wall_clock => TASK (Python: "
+                'wait_for_clock="PT0S"); else give a final cycle point',
+                section.position,
+            )
+            return
+
+
 def check_placement(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
     _check_unplaced(workflow, graph, findings)
     _check_sequences(workflow, findings)
+    _check_pace(workflow, findings)
     # Many nodes stand on the same sequences and are asked for alike: one look serves them all.
     # Equal sequences and offsets of a graph are one object, whose identity is a quicker key.
     looks: dict[tuple[int, ...], _Look] = {}
