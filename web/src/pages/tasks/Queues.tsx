@@ -79,16 +79,16 @@ export function Queues({ queues, error, retry, chosen, choose }: QueuesProps) {
     <div className="queue-list card">
       <table className="plain-table">
         <caption className="visually-hidden">Queues</caption>
-        <thead><tr><th>Queue</th><th>State</th><th>Waiting</th><th>Ready</th><th>Running</th><th>Failed</th><th>Oldest ready</th><th>Settings</th><th /></tr></thead>
+        <thead><tr><th>Queue</th><th>State</th><th>Failed</th><th>Waiting</th><th>Ready</th><th>Running</th><th>Oldest ready</th><th>Settings</th><th /></tr></thead>
         <tbody>
           {queueOrder(queues).map((queue) => (
             <tr key={queue.queue} aria-selected={queue.queue === chosen}>
               <td><button type="button" className="link" aria-pressed={queue.queue === chosen} onClick={() => choose(queue.queue === chosen ? "" : queue.queue)}>{queue.queue}</button></td>
               <td className={queueWord(queue, isServed(queue.queue)) === "open" ? "" : "warned"}>{queueWord(queue, isServed(queue.queue))}</td>
+              <td><Failed queue={queue} /></td>
               <td>{queue.counts.waiting || ""}</td>
               <td>{queue.counts.ready ? <><StateIcon state="ready" kind="statuses" size={12} /> {queue.counts.ready}</> : ""}</td>
               <td>{running(queue) > 0 && <><StateIcon state="running" kind="statuses" size={12} /> {running(queue)}</>}</td>
-              <td><Failed queue={queue} /></td>
               <td>{queue.oldest_ready_seconds !== null && durationText(Math.round(queue.oldest_ready_seconds))}</td>
               <td className="muted">{settingsText(queue)}</td>
               <td className="row-buttons">{may && <QueueButtons queue={queue} ask={(what) => setAsking({ what, queue })} />}</td>

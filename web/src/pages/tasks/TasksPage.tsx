@@ -220,9 +220,9 @@ function Rows({ tasks, sort, setSort, ticked, takes, tick, selected, select, mor
             >
               <span role="cell" onClick={(event) => event.stopPropagation()}>{takes(task) && <input type="checkbox" aria-label={`Select ${task.id}`} checked={ticked.has(task.id)} onChange={(event) => tick([task], event.target.checked)} />}</span>
               <span role="cell"><StateWord state={task.status} kind="statuses" />{task.status === "running" && task.progress > 0 && <span className="muted"> {Math.round(100 * task.progress)} %</span>}</span>
-              <span role="cell" title={task.id}><b>{task.name ?? task.id}</b> {task.name !== null && <span className="faint">{task.id}</span>}</span>
+              <span role="cell" title={task.id}><b>{task.name ?? task.id}</b> {task.name !== null && task.name !== task.id && <span className="faint">{task.id}</span>}</span>
               <span role="cell">{task.queue}</span>
-              <span role="cell">{task.attempt || ""}{task.failures > 0 && <span className="bad-figure"> {task.failures} failed</span>}</span>
+              <span role="cell">{task.attempt || ""}{task.failures > 0 && <span className="bad-figure"> · {task.failures} failed</span>}</span>
               <span role="cell">{task.owner ?? ""}</span>
               <span role="cell"><Ago at={task.updated_at} /></span>
             </div>
