@@ -69,6 +69,32 @@ BLOCKED = """
 """
 
 
+SHORT = """
+[scheduling]
+    [[graph]]
+        R1 = a
+[runtime]
+    [[a]]
+        script = true
+"""
+
+
+@pytest.mark.parametrize("mode", ["skip", "simulation", "dummy"])
+def test_a_run_whose_jobs_are_not_real_says_so_wherever_it_is_named(site, page, mode):
+    """In the grid, in the list, and on its own page: its green is not that of work done."""
+    run = site.begin(f"played-{mode}", SHORT, "--mode", mode)
+    status_of(site, run, "completed")
+    chip = f"{mode} mode"
+    for query in ("", "?as=list"):
+        page.goto(f"{site.url}/runs{query}")
+        line = page.locator(".grid-row, .run-line").filter(has_text=run)
+        expect(line.get_by_text(chip, exact=True)).to_be_visible()
+    page.goto(f"{site.url}/runs/{run.replace('/', '%2F')}")
+    said = page.get_by_text(chip, exact=True)
+    expect(said).to_be_visible()
+    expect(said).to_have_attribute("title", "The jobs of this run do no real work")
+
+
 def row(page, run):
     return page.locator(".grid-row", has_text=run)
 

@@ -32,6 +32,25 @@ FAN = """
 """
 
 
+# The failure is handled, so another task than the one that failed keeps the run.
+HANDLED = """
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 2
+    [[graph]]
+        P1 = '''
+            report[-P1] => report
+            report:fail => mail
+        '''
+[runtime]
+    [[report]]
+        script = test -e {gate}
+    [[mail]]
+        script = true
+"""
+
+
 def status_of(site, run):
     return site.caller().get(f"/runs/{in_path(run)}/facts").json["run"]["status"]
 
@@ -104,6 +123,36 @@ def test_a_stall_is_repaired_from_the_home_page_with_few_keys_and_no_mouse(
     hands.press("Control+Enter")
     expect(dialog).to_have_count(0)
     focus_is_somewhere(page)
+    expect(page.locator(".run-title")).to_contain_text("completed")
+    assert hands.pressed <= KEYS_MAX, hands.pressed
+
+
+def test_the_task_that_failed_is_triggered_by_keys_from_the_task_that_it_keeps(
+    site, page, tmp_path
+):
+    gate = tmp_path / "gate"
+    run = site.begin("handled", HANDLED.format(gate=gate))
+    eventually_told(lambda: status_of(site, run) == "stalled", f"{run} stalls")
+    page.get_by_label("Filter runs").fill("handled")
+    expect(page.locator(".grid-row")).to_have_count(1)
+    page.get_by_role("link", name="tidewheel: all runs").focus()
+    hands = Hands(page)
+    hands.press("n")
+    expect(page.locator(".grid-why").get_by_role("link", name="2/report")).to_be_focused()
+    hands.press("Enter")
+    panel = page.get_by_role("complementary", name="Task 2/report")
+    helps = panel.get_by_role("button", name="Trigger 1/report")
+    expect(helps).to_be_visible()
+    gate.touch()  # which the operator does elsewhere
+    hands.press("w")
+    while not helps.evaluate("button => button === document.activeElement"):
+        assert hands.pressed <= KEYS_MAX, hands.pressed
+        hands.press("Tab")
+    hands.press("Enter")
+    dialog = page.get_by_role("dialog", name="Trigger 1/report")
+    expect(dialog).to_contain_text("2/report after 1/report")
+    hands.press("Control+Enter")
+    expect(dialog).to_have_count(0)
     expect(page.locator(".run-title")).to_contain_text("completed")
     assert hands.pressed <= KEYS_MAX, hands.pressed
 

@@ -133,6 +133,50 @@ def test_tasks_that_failed_are_submitted_again_in_bulk_with_what_was_cancelled(s
     dialog.get_by_role("button", name="Cancel").click()
 
 
+def test_a_queue_says_how_many_tasks_failed_and_leads_to_exactly_these(site, page):
+    caller, queue = site.caller(), "berth"
+    ids = [f"berth-{n}" for n in range(3)]
+    tasks = [{"queue": queue, "id": one, "command": "exit 3"} for one in ids]
+    good = {"queue": queue, "id": "berth-good", "command": "true", "delay": 3600.0}
+    assert caller.post("/tasks", [*tasks, good]).status == 201
+    fail(caller, queue, *ids)
+    page.goto(f"{site.url}/tasks?matching=berth-good&queues=all")
+    row = page.get_by_role("row", name=re.compile(f"^{queue} "))
+    row.get_by_role("link", name=f"3 failed in {queue}").click()
+    expect(page).to_have_url(re.compile(f"queue={queue}&status=failed"))
+    rows = page.locator(".task-space [role=row]")
+    expect(rows).to_have_count(3)
+    expect(rows.filter(has_text="failed")).to_have_count(3)
+
+
+def test_the_tasks_of_queues_are_sorted_by_each_column_with_mouse_and_keys(site, page):
+    caller, queue = site.caller(), "shelf"
+    # The newest are shown first, and what is first by name is not among the first hundred.
+    tasks = [
+        {"queue": queue, "id": f"shelf-{n:03}", "command": "true", "delay": 3600.0}
+        for n in range(230)
+    ]
+    assert caller.post("/tasks", tasks).status == 201
+    page.goto(f"{site.url}/tasks?queue={queue}")
+    first = page.locator(".task-space [role=row]").first
+    head = page.get_by_role("table", name="Tasks").get_by_role("columnheader", name="Task")
+    expect(first).to_contain_text("shelf-229")
+    expect(head).to_have_attribute("aria-sort", "none")
+    head.get_by_role("button").click()
+    expect(first).to_contain_text("shelf-000")
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    expect(page).to_have_url(re.compile("sort=task"))
+    page.reload()
+    expect(first).to_contain_text("shelf-000")
+    head.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    expect(first).to_contain_text("shelf-229")
+    expect(head).to_have_attribute("aria-sort", "descending")
+    page.keyboard.press("Enter")
+    expect(head).to_have_attribute("aria-sort", "none")
+    expect(page).not_to_have_url(re.compile("sort="))
+
+
 def test_all_tasks_that_match_are_selected_also_those_that_are_not_loaded_yet(site, page):
     caller, queue = site.caller(), "deep"
     tasks = [{"queue": queue, "command": "true", "delay": 3600.0} for _ in range(230)]

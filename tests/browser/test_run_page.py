@@ -135,6 +135,26 @@ def test_a_view_opens_where_something_needs_action(site, wide, page, view, size)
     picture(page, f"opens-{view}-{size[0]}")
 
 
+def test_the_table_is_sorted_by_its_heads_and_then_shows_what_is_first(site, wide, page):
+    """Also where it was opened somewhere else: at the first task that needs action."""
+    page.set_viewport_size({"width": 1280, "height": 620})
+    page.goto(address(site, wide, "?views=table"))
+    head = page.get_by_role("grid", name="Tasks").get_by_role("columnheader", name="Task")
+    expect(rows(page).filter(has_text="failed").first).to_be_in_viewport()
+    head.get_by_role("button").click()
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    expect(page).to_have_url(re.compile("table.sort=name"))
+    join = rows(page).filter(has_text="join").first
+    expect(join).to_be_in_viewport()
+    expect(join).to_have_attribute("aria-rowindex", "1")
+    head.get_by_role("button").press("Enter")
+    expect(head).to_have_attribute("aria-sort", "descending")
+    expect(rows(page).first).to_contain_text("waves")
+    expect(rows(page).first).to_be_in_viewport()
+    page.reload()
+    expect(head).to_have_attribute("aria-sort", "descending")
+
+
 def test_the_timeline_names_tasks_first_and_zooms_to_where_bars_are(site, wide, page):
     page.goto(address(site, wide, "?views=timeline"))
     label = page.get_by_role("button", name=re.compile("^member_m01 · 06Z"))

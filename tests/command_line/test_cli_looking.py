@@ -228,6 +228,8 @@ def test_a_queue_is_paused_configured_and_shown(tidewheel):
         ],
         "counts": {"waiting": 0, "ready": 0, "running": 0, "cancelling": 0},
         "oldest_ready_seconds": None,
+        "failed": 0,
+        "failed_more": False,
     }
     shown = tidewheel("queues").out
     assert (

@@ -8,6 +8,7 @@ from tidewheel.core.queue.requests import KeysetPage, QueueSettings, TaskFilter
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import Status
 from tidewheel.errors import BadSetting, NotFound
+from tidewheel.store.operations import queries
 
 
 @pytest.mark.req("R002-28")
@@ -275,6 +276,24 @@ def test_queues_show_how_much_waits_and_for_how_long(store, clock):
     assert (p.counts, p.settings) == ({"waiting": 1}, QueueSettings())
     assert (quiet.counts, quiet.settings.lease_seconds) == ({}, 5)
     assert quiet.oldest_ready_seconds is None
+
+
+@pytest.mark.req("R002-88")
+def test_queues_tell_how_many_tasks_failed_and_whether_older_ones_are_not_counted(
+    store, monkeypatch
+):
+    store.put("long-ago", queue="idle", max_retries=0)
+    store.put("a", "b", "good", max_retries=0)
+    for task in ("long-ago", "a", "b"):
+        store.finish(store.hold(task), "failed")
+    store.run_through("good")
+    # It is listed for its failure, though none of the newest tasks is in it.
+    monkeypatch.setattr(queries, "RECENT_TASKS", 1)
+    told = [(one.queue, one.failed, one.failed_more) for one in store.queues()]
+    assert told == [("idle", 1, False), ("q", 2, False)]
+    monkeypatch.setattr(queries, "FAILED_TASKS", 2)
+    assert sum(one.failed for one in store.queues()) == 2
+    assert all(one.failed_more for one in store.queues())
 
 
 @pytest.mark.req("R002-88")

@@ -157,6 +157,15 @@ def test_without_a_run_somebody_chooses_one(tidewheel):
         tui.press("b").sees("enter choose").press("down", "enter").sees("forecast/run1  ○")
 
 
+def test_the_list_of_runs_has_its_help(tidewheel):
+    PreparedRun(tidewheel)
+    with on_terminal(tidewheel, "tui") as tui:
+        tui.sees("forecast/run1", "? help")
+        tui.press("?").sees("In the list of runs", "the run under the cursor", "esc back")
+        tui.press("esc").sees("forecast/run1", "enter choose")
+        assert tui.press("?").sees("In the list of runs").press("q").ends() == 0
+
+
 CHAIN = "[scheduling]\n  [[graph]]\n    R1 = a => b\n[runtime]\n  [[a, b]]\n"
 
 

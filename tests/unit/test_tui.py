@@ -24,6 +24,7 @@ from tidewheel.cli.tui.keymap import (
 from tidewheel.cli.tui.panes import (
     HELP,
     LOG_LINES_MAX,
+    Choice,
     Pane,
     Question,
     State,
@@ -422,6 +423,22 @@ def test_the_help_is_all_there_at_every_width(width):
     state = replace(STATE, size=(width, 200), pane=help_pane())
     _, lines = painted(state)
     assert not [plain(one) for one in lines if "…" in plain(one)]
+
+
+def test_the_list_of_runs_shows_its_keys_and_those_of_a_run_until_a_key_closes_them():
+    runs = Choice(("a/run1", "b/run1"), (line("a/run1"), line("b/run1")), 1)
+    state, wish = press(replace(STATE, choice=runs), "?")
+    _, lines = painted(state)
+    shown = "\n".join(map(plain, lines))
+    assert "In the list of runs" in shown
+    assert "the run under the cursor" in shown
+    assert "b/run1" not in shown
+    further = press(state, "end")[0]
+    assert "waiting" in "\n".join(map(plain, painted(further)[1]))
+    assert press(further, "q")[1] == Leave()
+    back, wish = press(further, "esc")
+    assert (back.choice, wish) == (runs, None)
+    assert "b/run1" in "\n".join(map(plain, painted(back)[1]))
 
 
 NOON = 1_800_000_000.0

@@ -204,6 +204,8 @@ class QueueView:
     settings: QueueSettings
     counts: dict[Status, int]  # of tasks that have not ended
     oldest_ready_seconds: float | None
+    failed: int = 0  # tasks that failed and have not been deleted
+    failed_more: bool = False  # older tasks may have failed, too: they are not counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

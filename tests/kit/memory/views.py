@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,6 +16,7 @@ from tidewheel.core.queue.status import FINAL, LEASED, Status, legal_steps
 from tidewheel.store.transaction import Row, columns_of
 
 __all__ = [
+    "count_failed_tasks",
     "count_tasks",
     "find_expired_tasks",
     "find_next_aged_tasks",
@@ -314,6 +316,12 @@ def count_tasks(t: Tables) -> list[Row]:
         (queue, status, len(tasks), _oldest(tasks, now))
         for (queue, status), tasks in sorted(found.items())
     ]
+
+
+def count_failed_tasks(t: Tables, count: int) -> list[Row]:
+    failed = [seq for seq, task in t.task.items() if task["status"] == Status.FAILED]
+    newest = sorted(failed, reverse=True)[:count]
+    return list(Counter(t.task[seq]["queue"] for seq in newest).items())
 
 
 def _oldest(tasks: Iterable[Record], now: float) -> float | None:

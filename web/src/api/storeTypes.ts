@@ -39,6 +39,8 @@ export interface QueueFacts {
   limits: QueueLimit[];
   counts: Counts;
   oldest_ready_seconds: number | null;
+  failed: number;
+  failed_more: boolean;
 }
 
 export interface TaskFailure {

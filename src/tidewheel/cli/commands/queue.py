@@ -71,8 +71,10 @@ def queues_command(
 ) -> int:
     """List queues and count their tasks; with NAME and options, change a queue.
 
-    Idle queues stay listed while they have settings or were used lately. The queue
-    of a run is hidden while it has no open tasks: --all shows it.
+    Idle queues stay listed while they have settings, failed tasks or were used lately.
+    The queue of a run is hidden while it has no open tasks: --all shows it. FAILED counts
+    the tasks that failed and are still stored; a + says that older ones are not counted.
+    tidewheel tasks --queue NAME --status failed lists them.
     """
     from tidewheel.api.wire import document
 
@@ -178,6 +180,7 @@ QUEUE_COLUMNS: dict[str, Callable[[QueueView], str]] = {
     "WAITING": _count(Status.WAITING),
     "READY": _count(Status.READY),
     "RUNNING": _count(Status.RUNNING, Status.CANCELLING),
+    "FAILED": lambda view: f"{view.failed}{'+' if view.failed_more else ''}",
     "OLDEST": lambda view: (
         "" if view.oldest_ready_seconds is None else show_duration(view.oldest_ready_seconds)
     ),

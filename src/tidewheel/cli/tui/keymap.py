@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tidewheel.cli.tui.panes import Choice, Question, State, help_pane, takes_ids
+from tidewheel.cli.tui.panes import (
+    CHOICE_HELP,
+    Choice,
+    Pane,
+    Question,
+    State,
+    help_pane,
+    takes_ids,
+)
 from tidewheel.cli.tui.tree import FAMILY, POINT, Tree
 from tidewheel.cli.verbs import ROWS
 from tidewheel.lazy_dataclasses import NamedTuple
@@ -112,6 +120,10 @@ def _answering(state: State, key: str) -> Pressed:
 
 
 def _choosing(state: State, choice: Choice, key: str) -> Pressed:
+    if choice.help is not None and key != "q":
+        return replace(state, choice=_reading_help(state, choice, choice.help, key)), None
+    if key == "?":
+        return replace(state, choice=choice._replace(help=help_pane(CHOICE_HELP))), None
     if step := _step(state, key):
         at = min(max(choice.at + step, 0), max(0, len(choice.names) - 1))
         return replace(state, choice=choice._replace(at=at)), None
@@ -120,6 +132,13 @@ def _choosing(state: State, choice: Choice, key: str) -> Pressed:
     if key == "q" or (key == "esc" and not state.run):
         return state, Leave()
     return (replace(state, choice=None) if key in ("esc", "b") else state), None
+
+
+def _reading_help(state: State, choice: Choice, shown: Pane, key: str) -> Choice:
+    """Scrolls the help over the list; any key that is not a move closes it."""
+    step = _step(state, key)
+    size = state.size[0], state.height - 1
+    return choice._replace(help=shown.moved(step, size) if step else None)
 
 
 def _reading(state: State, key: str) -> Pressed:

@@ -82,6 +82,16 @@ HELP = (
 )
 
 
+CHOICE_HELP = (
+    ("In the list of runs", ""),
+    ("j k  PgUp PgDn  g G", "move; or up, down, Home and End"),
+    ("enter", "the run under the cursor"),
+    ("esc  b", "back to the run that was open"),
+    ("q", "quit; runs continue"),
+    ("In a run", ""),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
     """Holds the lines about one subject; with `follows` it shows their end as they grow."""
@@ -118,12 +128,13 @@ class Pane:
         return replace(self, lines=(*self.lines, *more)[-LOG_LINES_MAX:])
 
 
-def help_pane() -> Pane:
+def help_pane(first: tuple[tuple[str, str], ...] = ()) -> Pane:
+    """Returns all keys and states, after those keys that are only for what is shown."""
     lines = [
         line(left, BOLD)
         if not right
         else (StyledText(f"  {left:{KEYS_WIDTH}}"), StyledText(right))
-        for left, right in HELP
+        for left, right in (*first, *HELP)
     ]
     lines += [(), line("States", BOLD)]
     lines += [
@@ -360,11 +371,13 @@ class Question(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Holds the runs to choose from; `at` is the number of the one under the cursor."""
+    """Holds the runs to choose from; `at` is the number of the one under the cursor, and
+    `help` covers the list."""
 
     names: tuple[str, ...]
     lines: tuple[Line, ...]
     at: int = 0
+    help: Pane | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

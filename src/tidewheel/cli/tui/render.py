@@ -26,7 +26,8 @@ from tidewheel.core.queue.status import Status
 
 HINTS = "enter task  o log  / find  n next failure  t trigger  H hold  ? help  q quit"
 READING = "up down  f follow  esc back  ? help  q quit"
-CHOOSING = "enter choose  esc back  q quit"
+CHOOSING = "enter choose  esc back  ? help  q quit"
+CHOICE_READING = "up down  esc back  q quit"
 
 
 def painted(state: State) -> tuple[State, list[Line]]:
@@ -123,6 +124,8 @@ def _pane(pane: Pane, size: tuple[int, int]) -> list[Line]:
 def _choice(state: State, width: int, height: int) -> list[Line]:
     assert state.choice is not None
     choice = state.choice
+    if choice.help is not None:
+        return _pane(choice.help, (width, height - 1))
     first = max(0, choice.at - height + 1)
     lines = [
         restyled(cut(one, width), REVERSE) if number == choice.at else cut(one, width)
@@ -149,7 +152,7 @@ def _foot(state: State) -> Line:
     if state.said:
         return line(safe(state.said), BOLD)
     if state.choice is not None:
-        return line(CHOOSING, DIM)
+        return line(CHOOSING if state.choice.help is None else CHOICE_READING, DIM)
     covered = state.pane is not None and not state.is_wide
     return line(READING if covered else HINTS, DIM)
 

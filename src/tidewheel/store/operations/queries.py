@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tidewheel.core.queue.filters import Filter
 
 RECENT_TASKS = 2_000  # whose queues are listed though they are idle
+FAILED_TASKS = 5_000  # the newest that failed, which are counted by queue
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
 INVARIANTS = {
     "T1": "verify_steps",
@@ -264,7 +265,8 @@ class OfQueue(NamedTuple):
 
 def queues(tx: Transaction) -> list[tasks.QueueView]:
     """Returns every queue that has settings or tasks that have not ended, and those of the
-    newest tasks: one that is idle can be paused before it is used again."""
+    newest tasks: one that is idle can be paused before it is used again. Queues of the newest
+    tasks that failed are returned, too, so that no failure is in a queue that is not listed."""
     limits: dict[str, list[Limit]] = {}
     for of, limit in tx.pairs("list_limits", OfQueue, Limit):
         limits.setdefault(of.queue, []).append(limit)
@@ -279,14 +281,18 @@ def queues(tx: Transaction) -> list[tasks.QueueView]:
         if status == Status.READY.value and age is not None:
             ages[queue] = age
     recent = {row[0] for row in tx.rows("list_recent_queues", count=RECENT_TASKS)}
+    failed: dict[str, int] = dict(tx.rows("count_failed_tasks", count=FAILED_TASKS))
+    are_more = sum(failed.values()) == FAILED_TASKS
     return [
         tasks.QueueView(
             queue=queue,
             settings=settings.get(queue, QueueSettings()),
             counts=counts.get(queue, {}),
             oldest_ready_seconds=ages.get(queue),
+            failed=failed.get(queue, 0),
+            failed_more=are_more,
         )
-        for queue in sorted(settings.keys() | counts.keys() | recent)
+        for queue in sorted(settings.keys() | counts.keys() | recent | failed.keys())
     ]
 
 

@@ -9,7 +9,7 @@ import { Button, Failure } from "../../ui/parts";
 import { say } from "../../ui/toasts";
 import { limitsOf, limitTexts, NO_LIMIT, USUAL_LEASE_SECONDS, wrongIn, type LimitTexts } from "./queueSettings";
 
-const NEW_QUEUE: QueueFacts = { queue: "", paused: false, aging: false, fair: false, fence_kill: false, lease_seconds: USUAL_LEASE_SECONDS, limits: [], counts: {}, oldest_ready_seconds: null };
+const NEW_QUEUE: QueueFacts = { queue: "", paused: false, aging: false, fair: false, fence_kill: false, lease_seconds: USUAL_LEASE_SECONDS, limits: [], counts: {}, oldest_ready_seconds: null, failed: 0, failed_more: false };
 
 /** Without a queue, of one that is named here: it can be set before anything is in it. */
 export function QueueSettings({ queue: given, onClose }: { queue: QueueFacts | null; onClose: () => void }) {

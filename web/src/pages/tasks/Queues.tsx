@@ -1,5 +1,6 @@
 /** Every queue: what waits in it, how it is set; pause (and let it drain), resume, cancel what waits. */
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { inPath, post } from "../../api/http";
 import { runsQuery } from "../../api/queries";
@@ -78,12 +79,13 @@ export function Queues({ queues, error, retry, chosen, choose }: QueuesProps) {
     <div className="queue-list card">
       <table className="plain-table">
         <caption className="visually-hidden">Queues</caption>
-        <thead><tr><th>Queue</th><th>State</th><th>Waiting</th><th>Ready</th><th>Running</th><th>Oldest ready</th><th>Settings</th><th /></tr></thead>
+        <thead><tr><th>Queue</th><th>State</th><th>Failed</th><th>Waiting</th><th>Ready</th><th>Running</th><th>Oldest ready</th><th>Settings</th><th /></tr></thead>
         <tbody>
           {queueOrder(queues).map((queue) => (
             <tr key={queue.queue} aria-selected={queue.queue === chosen}>
               <td><button type="button" className="link" aria-pressed={queue.queue === chosen} onClick={() => choose(queue.queue === chosen ? "" : queue.queue)}>{queue.queue}</button></td>
               <td className={queueWord(queue, isServed(queue.queue)) === "open" ? "" : "warned"}>{queueWord(queue, isServed(queue.queue))}</td>
+              <td><Failed queue={queue} /></td>
               <td>{queue.counts.waiting || ""}</td>
               <td>{queue.counts.ready ? <><StateIcon state="ready" kind="statuses" size={12} /> {queue.counts.ready}</> : ""}</td>
               <td>{running(queue) > 0 && <><StateIcon state="running" kind="statuses" size={12} /> {running(queue)}</>}</td>
@@ -96,6 +98,17 @@ export function Queues({ queues, error, retry, chosen, choose }: QueuesProps) {
       </table>
       {asking !== null && <Asked asking={asking} close={() => setAsking(null)} />}
     </div>
+  );
+}
+
+/** A link to the failed tasks. Where older ones were not counted, 0 is no good news either. */
+function Failed({ queue: { queue, failed, failed_more: more } }: { queue: QueueFacts }) {
+  if (failed === 0 && !more) return null;
+  const count = `${failed}${more ? "+" : ""}`;
+  return (
+    <Link to="/tasks" search={{ queue, status: "failed" }} className={failed > 0 ? "bad-figure" : "muted"} aria-label={`${count} failed in ${queue}`} title={`Show the failed tasks of ${queue}${more ? "; older failures than the newest of all queues are not counted" : ""}`}>
+      <StateIcon state="failed" kind="statuses" size={12} /> {count}
+    </Link>
   );
 }
 

@@ -11,6 +11,8 @@ import { Confirm } from "../../ui/Confirm";
 import { FilterField } from "../../ui/FilterField";
 import { readFilter } from "../../ui/globs";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
+import { countText } from "../../ui/quantities";
+import { ariaSort, directionOf, nextSort, SortHead, useTopAfter } from "../../ui/SortHead";
 import { StateIcon, StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
 import { useAddress } from "../useAddress";
@@ -19,6 +21,7 @@ import { Queues, useQueues } from "./Queues";
 import { QueueSettings } from "./QueueSettings";
 import { ResubmitDialog } from "./ResubmitDialog";
 import { TaskAside } from "./TaskAside";
+import { COLUMNS, inTaskOrder } from "./taskOrder";
 import "./tasks.css";
 
 const ROW_HEIGHT = 34;
@@ -47,7 +50,7 @@ export function TasksPage() {
       <Queues queues={queues} error={error} retry={() => void refetch()} chosen={wish.queue} choose={(queue) => change({ queue })} />
       <Filters wish={wish} queues={queues} change={change} problem={problem} />
       <div className={selected === null ? "tasks-frame card" : "tasks-frame card with-aside"}>
-        {problem !== "" ? <Empty title="The filter is not understood">{problem}</Empty> : <Tasks wish={wish} selected={selected} select={(id) => change({ task: id })} clear={() => change({ ...wishOf({}), jobs: wish.jobs })} hasJobs={openJobs(queues ?? []) > 0} />}
+        {problem !== "" ? <Empty title="The filter is not understood">{problem}</Empty> : <Tasks wish={wish} sort={search.sort ?? ""} setSort={(sort) => change({ sort })} selected={selected} select={(id) => change({ task: id })} clear={() => change({ ...wishOf({}), jobs: wish.jobs })} hasJobs={openJobs(queues ?? []) > 0} />}
         {selected !== null && <TaskAside key={selected} id={selected} close={() => change({ task: "" })} select={(id) => change({ task: id })} />}
       </div>
     </div>
@@ -80,13 +83,31 @@ function Filters({ wish, queues, change, problem }: { wish: TaskWish; queues: re
 const openJobs = (queues: readonly QueueFacts[]): number =>
   queues.filter((queue) => queue.queue.startsWith(RUN_QUEUE)).reduce((sum, queue) => sum + OPEN_STATUSES.reduce((count, status) => count + (queue.counts[status] ?? 0), 0), 0);
 
-function Tasks({ wish, selected, select, clear, hasJobs }: { wish: TaskWish; selected: string | null; select: (id: string) => void; clear: () => void; hasJobs: boolean }) {
+interface TasksProps {
+  wish: TaskWish;
+  sort: string;
+  setSort: (sort: string) => void;
+  selected: string | null;
+  select: (id: string) => void;
+  clear: () => void;
+  hasJobs: boolean;
+}
+
+function Tasks({ wish, sort, setSort, selected, select, clear, hasJobs }: TasksProps) {
   const found = useInfiniteQuery(tasksQuery(wish));
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
   const [operates, submits] = [useMay("operate"), useMay("submit")];
   const tasks = useMemo(() => found.data?.pages.flatMap((page) => page.tasks) ?? [], [found.data]);
   const filtered = Object.entries(wish).some(([name, value]) => value !== "" && name !== "jobs");
   const isShort = (found.data?.pages.at(-1)?.tasks.length ?? 0) < PAGE; // and may go on: a pattern looks at so many tasks a page
+  const sorted = useMemo(() => inTaskOrder(tasks, sort), [tasks, sort]);
+  const { hasNextPage, isFetching, fetchNextPage } = found;
+  const isFull = PAGE * (found.data?.pages.length ?? 0) >= LOADED_MAX;
+  // What is sorted is what is loaded: so much of it as one can look through.
+  const loadsOn = sort !== "" && hasNextPage && !isShort && !isFull;
+  useEffect(() => {
+    if (loadsOn && !isFetching) void fetchNextPage();
+  }, [loadsOn, isFetching, fetchNextPage]);
   const further = isShort && found.hasNextPage && <Button disabled={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>{found.isFetchingNextPage ? "Looking …" : "Look at older tasks"}</Button>;
   if (found.data === undefined) return found.error === null ? <Loading what="tasks" /> : <Failure error={found.error} retry={() => void found.refetch()} />;
   if (tasks.length === 0) {
@@ -120,7 +141,8 @@ function Tasks({ wish, selected, select, clear, hasJobs }: { wish: TaskWish; sel
   return (
     <div className="tasks-list">
       <TickBar tasks={chosen} older={older} clear={() => setTicked(new Set())} />
-      <Rows tasks={tasks} ticked={ticked} takes={takes} tick={tick} selected={selected} select={select} more={found.hasNextPage && !found.isFetchingNextPage && !isShort ? () => void found.fetchNextPage() : null} />
+      {sort !== "" && hasNextPage && <p className="look-further muted" role="status">Sorted: the newest {countText(tasks.length, "task")} that match{loadsOn ? "; loading more …" : ". Older tasks are not loaded: filter to see fewer."}</p>}
+      <Rows tasks={sorted} sort={sort} setSort={setSort} ticked={ticked} takes={takes} tick={tick} selected={selected} select={select} more={sort === "" && found.hasNextPage && !found.isFetchingNextPage && !isShort ? () => void found.fetchNextPage() : null} />
       {further && <p className="look-further">{further}</p>}
     </div>
   );
@@ -156,6 +178,8 @@ function TickBar({ tasks, older, clear }: { tasks: readonly StoredTask[]; older:
 
 interface RowsProps {
   tasks: readonly StoredTask[];
+  sort: string;
+  setSort: (sort: string) => void;
   ticked: ReadonlySet<string>;
   takes: (task: StoredTask) => boolean; // whether something can be done with it
   tick: (some: readonly StoredTask[], on: boolean) => void;
@@ -164,7 +188,7 @@ interface RowsProps {
   more: (() => void) | null;
 }
 
-function Rows({ tasks, ticked, takes, tick, selected, select, more }: RowsProps) {
+function Rows({ tasks, sort, setSort, ticked, takes, tick, selected, select, more }: RowsProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const takable = tasks.filter(takes);
   const all = takable.length > 0 && takable.every((task) => ticked.has(task.id));
@@ -174,9 +198,17 @@ function Rows({ tasks, ticked, takes, tick, selected, select, more }: RowsProps)
   useEffect(() => {
     if (more !== null && last >= tasks.length - 20) more();
   }, [last, tasks.length, more]);
+  useTopAfter(sort, virtual);
   return (
     <div className="task-rows" ref={scroller} role="table" aria-label="Tasks" aria-rowcount={more === null ? tasks.length : -1}>
-      <div className="task-row head" role="row">{["", "Status", "Task", "Queue", "Attempt", "Worker", "Changed"].map((title, place) => <span key={title} role="columnheader">{place > 0 ? title : takable.length > 0 ? <input type="checkbox" aria-label={`Select all ${takable.length} that are shown`} checked={all} onChange={() => tick(takable, !all)} /> : <span className="visually-hidden">Selected</span>}</span>)}</div>
+      <div className="task-row head" role="row">
+        <span role="columnheader">{takable.length > 0 ? <input type="checkbox" aria-label={`Select all ${takable.length} that are shown`} checked={all} onChange={() => tick(takable, !all)} /> : <span className="visually-hidden">Selected</span>}</span>
+        {COLUMNS.map(({ id, title, begins }) => (
+          <span key={id} role="columnheader" aria-sort={ariaSort(directionOf(sort, id))}>
+            <SortHead sorted={directionOf(sort, id)} sort={() => setSort(nextSort(sort, id, begins))}>{title}</SortHead>
+          </span>
+        ))}
+      </div>
       <div className="task-space" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
         {items.map((item) => {
           const task = tasks[item.index];
@@ -188,9 +220,9 @@ function Rows({ tasks, ticked, takes, tick, selected, select, more }: RowsProps)
             >
               <span role="cell" onClick={(event) => event.stopPropagation()}>{takes(task) && <input type="checkbox" aria-label={`Select ${task.id}`} checked={ticked.has(task.id)} onChange={(event) => tick([task], event.target.checked)} />}</span>
               <span role="cell"><StateWord state={task.status} kind="statuses" />{task.status === "running" && task.progress > 0 && <span className="muted"> {Math.round(100 * task.progress)} %</span>}</span>
-              <span role="cell" title={task.id}><b>{task.name ?? task.id}</b> {task.name !== null && <span className="faint">{task.id}</span>}</span>
+              <span role="cell" title={task.id}><b>{task.name ?? task.id}</b> {task.name !== null && task.name !== task.id && <span className="faint">{task.id}</span>}</span>
               <span role="cell">{task.queue}</span>
-              <span role="cell">{task.attempt || ""}{task.failures > 0 && <span className="bad-figure"> {task.failures} failed</span>}</span>
+              <span role="cell">{task.attempt || ""}{task.failures > 0 && <span className="bad-figure"> · {task.failures} failed</span>}</span>
               <span role="cell">{task.owner ?? ""}</span>
               <span role="cell"><Ago at={task.updated_at} /></span>
             </div>

@@ -3,7 +3,7 @@ import type { QueueFacts } from "../../api/storeTypes";
 import { isLeft, queueOrder, queueWord } from "./Queues";
 
 const queue = (name: string, more: Partial<QueueFacts> = {}): QueueFacts =>
-  ({ queue: name, paused: false, aging: false, fair: false, fence_kill: false, lease_seconds: 60, limits: [], counts: {}, oldest_ready_seconds: null, ...more });
+  ({ queue: name, paused: false, aging: false, fair: false, fence_kill: false, lease_seconds: 60, limits: [], counts: {}, oldest_ready_seconds: null, failed: 0, failed_more: false, ...more });
 
 test("queues that runs left behind are folded away, unless something is open in them or somebody paused them", () => {
   const going = new Set(["run:tide/run2"]);

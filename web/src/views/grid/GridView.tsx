@@ -143,7 +143,7 @@ const SquareBox = memo(
     const count = square?.id === null ? (square.counts[square.state] ?? 0) : 0;
     return (
       <span id={id} role="gridcell" aria-colindex={column} aria-label={plain(text)} title={plain(text)} className={`matrix-square${square === undefined ? " none" : ""}${square?.alarm ? " alarm" : ""}${marks}`} style={{ left, ...(square === undefined ? {} : stateStyle(square.state)) }} onClick={onClick}>
-        {square !== undefined && <StateIcon state={square.state} size={15} />}
+        {square !== undefined && <StateIcon state={square.state} size={count < 100 ? 15 : 11} />}
         {count > 1 && <small aria-hidden>{count < 1_000 ? count : `${Math.floor(count / 1_000)}k`}</small>}
       </span>
     );

@@ -13,6 +13,7 @@ import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
 import { countText, leftOutText } from "../../ui/quantities";
 import { stepIn, useRoving } from "../../ui/roving";
+import { ariaSort, SortHead, useTopAfter } from "../../ui/SortHead";
 import { COLUMNS } from "./columns";
 import "./table.css";
 
@@ -57,7 +58,7 @@ export function TableView() {
           {rows.length === 0 ? "Tasks appear when a scheduler starts the run." : <Button onClick={clearFilters}>Show all {rows.length}</Button>}
         </Empty>
       ) : (
-        <Rows table={table} rows={ordered} folds={folds} unfold={unfold} />
+        <Rows table={table} rows={ordered} sort={sort} folds={folds} unfold={unfold} />
       )}
     </div>
   );
@@ -82,17 +83,19 @@ export function withFolds(rows: readonly TaskRow[], familiesOf: (name: string) =
 interface RowsProps {
   table: TableOf;
   rows: ReturnType<TableOf["getRowModel"]>["rows"];
+  sort: string;
   folds: ReadonlyMap<string, Fold>;
   unfold: (id: string) => void;
 }
 
-function Rows({ table, rows, folds, unfold }: RowsProps) {
+function Rows({ table, rows, sort, folds, unfold }: RowsProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const { selected, select } = useRunPage();
   const { ticked, tick } = useTicks();
   const may = useMayAct();
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 12 });
   useOpenAt(virtual, rows.findIndex((row) => (selected === null ? needsAction(row.original) : row.id === selected)));
+  useTopAfter(sort, virtual);
   const widths = `${may ? "34px " : ""}${table.getVisibleLeafColumns().map((one) => `minmax(${Math.max(one.columnDef.minSize ?? 0, one.getSize() * 0.75)}px, ${one.getSize()}fr)`).join(" ")}`;
   const all = rows.length > 0 && rows.every((row) => ticked.has(row.id));
   const [at, setAt] = useAt(selected);
@@ -123,11 +126,8 @@ function Rows({ table, rows, folds, unfold }: RowsProps) {
       <div {...head} className="row head" role="row" style={{ gridTemplateColumns: widths }}>
         {may && <span role="columnheader"><input type="checkbox" data-stop tabIndex={-1} aria-label="Tick all that are shown" checked={all} onChange={() => tick(rows.map((row) => row.id), !all)} /></span>}
         {table.getFlatHeaders().map((header) => (
-          <span key={header.id} role="columnheader" aria-sort={header.column.getIsSorted() === "asc" ? "ascending" : header.column.getIsSorted() === "desc" ? "descending" : "none"}>
-            <button type="button" data-stop tabIndex={-1} onClick={header.column.getToggleSortingHandler()}>
-              {flexRender(header.column.columnDef.header, header.getContext())}
-              <i aria-hidden>{{ asc: "↑", desc: "↓" }[header.column.getIsSorted() as string] ?? ""}</i>
-            </button>
+          <span key={header.id} role="columnheader" aria-sort={ariaSort(header.column.getIsSorted())}>
+            <SortHead inGrid sorted={header.column.getIsSorted()} sort={header.column.getToggleSortingHandler() ?? (() => undefined)}>{flexRender(header.column.columnDef.header, header.getContext())}</SortHead>
           </span>
         ))}
       </div>
