@@ -3,7 +3,8 @@
 Asked are 60 requests less 20 of a kind, one after the other on one connection of a real server
 on SQLite, so what it takes to begin is left out; and the same in crowds of 16, which the server
 hands to the store together. Syncs are commits. A change of thread is a call of ours in another
-thread than the call before it.
+thread than the call before it. Garbage is what no count of references frees, so that the
+collector has to look for it.
 
     python -m bench.request_counts
 """
@@ -11,6 +12,7 @@ thread than the call before it.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import sys
@@ -36,7 +38,7 @@ TOKEN = 1  # the admin's, which is made first
 RUNS = Question(name="GET /runs", method="GET", path=f"{API}/runs")
 BEATS = Question(name="POST /heartbeats", method="POST", path=f"{API}/heartbeats")
 QUESTIONS = {one.name: one for one in (*OURS[:3], RUNS, BEATS)}
-COUNTED = ("syncs", "statements", "calls", "changes of thread")
+COUNTED = ("syncs", "statements", "calls", "changes of thread", "garbage")
 
 
 def of_requests() -> dict[str, dict[str, float]]:
@@ -75,6 +77,7 @@ async def _measured(home: Path) -> dict[str, dict[str, float]]:
     from tidewheel.server.load_shedding import kept_reserve
     from tidewheel.wiring.stores import opened_store
 
+    gc.disable()  # but when it is asked how much there is
     counts: Counter[str] = Counter()
     disk = count_into(counts)
     _counted(counts)
@@ -98,10 +101,12 @@ async def _measured(home: Path) -> dict[str, dict[str, float]]:
         questions = QUESTIONS | {BEATS.name: replace(BEATS, body=lambda _: beating)}
 
         async def ask(question: Question, count: int, crowd: int) -> Counter[str]:
+            gc.collect()
             before = counts.copy()
             for _ in range(count):
                 asking = (one.ask(question, next(numbers), token) for one in askers[:crowd])
                 await asyncio.gather(*asking)
+            counts["garbage"] += gc.collect()
             return Counter({name: counts[name] - before[name] for name in COUNTED})
 
         await ask(questions["POST /tasks"], 1, CROWD)  # one of them is read by the next

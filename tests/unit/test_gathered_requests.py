@@ -135,6 +135,63 @@ async def test_a_call_that_is_full_does_not_rest():
     assert work.calls == [[0, 1], [2, 3], [4]]
 
 
+async def asked_one_by_one(gathering, *numbers):
+    """Asks in different steps of the loop, and returns what is answered."""
+    asked = []
+    for number in numbers:
+        asked.append(gathering.ask(number))
+        await asyncio.sleep(0)
+    return await asyncio.gather(*asked)
+
+
+@in_a_loop
+async def test_of_a_crowd_as_many_are_waited_for_as_came_the_last_time():
+    work = Doubling()
+    gathering = Gathering(work, count_max=10, crowd_seconds=3_600)
+    assert await asyncio.gather(*map(gathering.ask, (1, 2, 3))) == [2, 4, 6]
+    assert await asked_one_by_one(gathering, 4, 5, 6) == [8, 10, 12]
+    assert work.calls == [[1, 2, 3], [4, 5, 6]]
+
+
+@in_a_loop
+async def test_who_came_during_a_call_waits_for_the_rest_of_the_crowd():
+    work = Doubling()
+    gathering = Gathering(work, count_max=10, crowd_seconds=3_600)
+    await asyncio.gather(*map(gathering.ask, (1, 2)))
+    work.may_end.clear()
+    first = asyncio.gather(*map(gathering.ask, (3, 4)))
+    assert [await work.began.get() for _ in range(2)] == [2, 2]
+    others = [gathering.ask(5)]
+    work.may_end.set()
+    await first
+    others.append(gathering.ask(6))
+    assert await asyncio.gather(*others) == [10, 12]
+    assert work.calls[2:] == [[5, 6]]
+
+
+@in_a_loop
+async def test_a_crowd_that_has_left_is_soon_expected_no_more():
+    work = Doubling()
+    gathering = Gathering(work, count_max=10, crowd_seconds=0.001)
+    await asyncio.gather(*map(gathering.ask, range(4)))
+    for number in (4, 5):  # for each of these there is a wait, though not a long one
+        asked = gathering.ask(number)
+        await asyncio.sleep(0)
+        assert len(work.calls) == number - 3
+        assert await asked == 2 * number
+    asked = gathering.ask(6)
+    await asyncio.sleep(0)
+    assert work.calls[-1] == [6]
+    assert await asked == 12
+
+
+@in_a_loop
+async def test_who_is_alone_waits_for_nobody():
+    gathering = Gathering(Doubling(), count_max=10, crowd_seconds=3_600)
+    for number in range(5):
+        assert await gathering.ask(number) == 2 * number
+
+
 @in_a_loop
 async def test_who_waits_for_the_end_of_a_rest_is_answered_beside_a_call_that_is_stuck():
     work = Doubling()

@@ -105,6 +105,8 @@ class Middleware:
             response = plain(*refused, random_id())
         else:
             response = await self._answer(request)
+        # Taken away, because it knows the scope: both would be left to the garbage collector.
+        exchange = scope.pop(EXCHANGE, None)
         if type(response).__call__ is Response.__call__ and response.background is None:
             is_usual = isinstance(response, JsonResponse) and not request.is_secure
             added = (
@@ -112,9 +114,7 @@ class Middleware:
                 if is_usual
                 else _security_headers(request, response.raw_headers)
             )
-            # Requests may come without a connection of this server.
-            exchange = scope.get("extensions", {}).get(EXCHANGE)
-            if exchange is None or not exchange["of"].send(response, added):
+            if exchange is None or not exchange.send(response, added):
                 response.raw_headers += added
                 await response(scope, receive, send)
             return
@@ -179,6 +179,7 @@ ABORT = "tidewheel.abort"  # cut the connection
 KNOWN = "tidewheel.known"  # the holder of the connection has shown a valid token
 GONE = "tidewheel.gone"  # call this function when the connection is lost; returns how not to
 PEER = "tidewheel.peer"  # the address at the other end, whatever a proxy says about the caller
+# Beside them, if the request came by a connection of this server:
 EXCHANGE = "tidewheel.exchange"  # what can be had or sent in one piece
 _UNSAFE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # in a header
 _NOT_WHOLE = frozenset((b"connection", b"transfer-encoding"))  # uvicorn knows what these mean
@@ -311,8 +312,9 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._stop_waiting()
         super().on_headers_complete()
-        exchange: dict[Any, Any] = {"of": Exchange(self.cycle)}
-        self.scope["extensions"] = {**self._extensions, EXCHANGE: exchange}
+        self.scope["extensions"] = self._extensions
+        scope: dict[str, Any] = self.scope  # type: ignore[assignment]
+        scope[EXCHANGE] = Exchange(self.cycle)
 
     def when_gone(self, tell: Callable[[], None]) -> Callable[[], None]:
         """Has a function called when the connection is lost; returns how to have it not."""

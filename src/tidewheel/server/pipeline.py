@@ -323,8 +323,8 @@ class Pipeline:
         limit = route.body_bytes_max or self._settings.body_bytes_max
         if int(request.first.get("content-length") or 0) > limit:
             raise problems.BodyTooLarge(limit)
-        exchange = request.scope.get("extensions", _NONE).get(EXCHANGE)
-        whole = None if exchange is None else exchange["of"].body()
+        exchange = request.scope.get(EXCHANGE)
+        whole = None if exchange is None else exchange.body()
         if whole is None:
             return False
         if len(whole) > limit:

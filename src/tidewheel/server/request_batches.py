@@ -12,6 +12,11 @@ came sees what that answer told of.
 A call that takes unusually long, because of a lock or a slow disk, holds up nobody for long:
 after ``PATIENCE_SECONDS`` those who came since are handed over beside it.
 
+Of a crowd of clients that submit one task after the other, each sends the next one when it has
+its answer, and few of them at the very same moment. So as many as came to the last call are
+waited for, ``CROWD_SECONDS`` at most: a transaction with sixteen tasks costs little more than
+one with five. If fewer come, fewer are expected the next time; who is alone never waits.
+
 Nobody waits for the answer to a heartbeat, and all workers send them all the time. So after a
 call with heartbeats the next begins a while later, the later the more they were, up to a tenth
 of a second: thousands of workers cost the store ten transactions a second. Who comes alone is
@@ -39,6 +44,7 @@ Found = TypeVar("Found")
 PATIENCE_SECONDS = 0.05
 CALLS_MAX = 4  # at once
 TASKS_MAX = 100  # in one call
+CROWD_SECONDS = 0.002  # for so long, at most, a call waits for as many as came to the last
 BEAT_REST_SECONDS = 0.02  # after a call, for each worker whose heartbeats it had
 REST_SECONDS_MAX = 0.1
 WORKERS_MAX = 100  # whose heartbeats are in one call
@@ -70,7 +76,9 @@ class GatheredRequests:
         self._asking, self._store = asking, store
         self._reporting, self._on_audited = reporting or store, on_audited
         self.tasks: Gathering[TaskId, Task] = Gathering(self._found, TASKS_MAX)
-        self.submissions: Gathering[AuditedTask, Submitted] = Gathering(self._stored, TASKS_MAX)
+        self.submissions: Gathering[AuditedTask, Submitted] = Gathering(
+            self._stored, TASKS_MAX, crowd_seconds=CROWD_SECONDS
+        )
         self._beats: Gathering[WorkerBeats, list[LeaseAnswer]] = Gathering(
             self._renewed, WORKERS_MAX, rest_seconds=BEAT_REST_SECONDS
         )
@@ -161,12 +169,15 @@ class Gathering(Generic[Item, Found]):
         *,
         drops_gone: bool = True,
         rest_seconds: float = 0.0,
+        crowd_seconds: float = 0.0,
     ) -> None:
         """``drops_gone``: what nobody waits for any more is not begun. ``rest_seconds``: so
         long for each item of a call, up to ``REST_SECONDS_MAX``, the next does not begin,
-        unless it is full."""
+        unless it is full. ``crowd_seconds``: so long, at most, one waits for as many items as
+        the last had."""
         self._work, self._count_max, self._calls_max = work, count_max, calls_max
         self._drops_gone, self._rest_seconds = drops_gone, rest_seconds
+        self._crowd_seconds, self._crowd = crowd_seconds, 1  # how many are expected
         self._waiting: list[tuple[Item, asyncio.Future[Found]]] = []
         self._calls: set[asyncio.Task[None] | None] = set()
         self._loop: asyncio.AbstractEventLoop | None = None  # of those who ask
@@ -182,26 +193,30 @@ class Gathering(Generic[Item, Found]):
             loop = self._loop = asyncio.get_running_loop()
         done: asyncio.Future[Found] = loop.create_future()
         self._waiting.append((item, done))
-        if not self._calls and not self._rest_seconds:
-            self._begin()
-        elif not self._calls:
-            self._begin_in_time()
+        if not self._calls:
+            if self._resting is None or len(self._waiting) >= self._crowd:
+                self._begin_in_time()
         elif loop.time() >= self._patience_ends:  # nobody waited when patience was over
             self._grow_impatient()
         return done
 
     def _begin_in_time(self) -> None:
         """Begins a call for those who wait, or sees to it that one begins when it may."""
-        if not self._has_to_rest():
+        rest = self._rest()
+        if rest <= 0:
             self._begin()
         elif self._resting is None:
             loop = asyncio.get_running_loop()
-            self._resting = loop.call_at(self._next_begins, self._grow_impatient)
+            self._resting = loop.call_later(rest, self._grow_impatient)
 
-    def _has_to_rest(self) -> bool:
-        if len(self._waiting) >= self._count_max:
-            return False
-        return asyncio.get_running_loop().time() < self._next_begins
+    def _rest(self) -> float:
+        """Returns for how many seconds no call need begin, although somebody waits."""
+        count = len(self._waiting)
+        if count >= self._count_max:
+            return 0.0
+        if self._rest_seconds:
+            return self._next_begins - asyncio.get_running_loop().time()
+        return self._crowd_seconds if count < self._crowd else 0.0
 
     def _begin(self) -> None:
         if self._resting is not None:
@@ -227,6 +242,9 @@ class Gathering(Generic[Item, Found]):
             self._patience_ends = loop.time() + PATIENCE_SECONDS
             rest = min(len(some) * self._rest_seconds, REST_SECONDS_MAX)
             self._next_begins = loop.time() + rest
+            if self._crowd_seconds:
+                # One that has left is soon expected no more; one that is late, still is.
+                self._crowd = max(len(some), (self._crowd + len(some)) // 2)
             try:
                 answers = await self._work([item for item, _ in some])
             except Exception as error:  # whoever waits for it raises it
@@ -240,7 +258,7 @@ class Gathering(Generic[Item, Found]):
                     done.set_exception(answer)
                 else:
                     done.set_result(answer)
-            if self._rest_seconds and self._has_to_rest():
+            if self._rest() > 0:
                 break
         # In this step of the loop: whoever asks from now on has to begin another.
         self._calls.discard(asyncio.current_task())
