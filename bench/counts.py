@@ -111,7 +111,7 @@ def count_into(counts: Counter[str]) -> CountedDisk:
     calls more; what is counted must not depend on that.
     """
     last = ""
-    sqlite_writer.LONG_SECONDS = math.inf
+    sqlite_writer.LONG_SECONDS = sqlite_writer.VERY_LONG_SECONDS = math.inf
 
     def trace(cursor: apsw.Cursor, statement: str, bindings: object) -> bool:
         nonlocal last

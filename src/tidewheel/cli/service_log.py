@@ -13,7 +13,7 @@ from tidewheel.cli.pages.format import error_text
 from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.quantities import show_duration
 from tidewheel.runners.containers.stage_spec import STAGE_TITLE
-from tidewheel.services.delivery_troubles import delivery_trouble
+from tidewheel.scheduler.delivery_troubles import delivery_trouble
 from tidewheel.services.service import ServiceReport
 
 WORK_LENGTH_MAX = 60
