@@ -162,7 +162,9 @@ def test_the_table_shows_point_name_and_state_beside_each_other_on_a_phone(site,
     for text in ("06Z", "prep", "succeeded"):
         said = good.get_by_text(text, exact=True)
         expect(said).to_be_in_viewport(ratio=1)
-        assert said.evaluate("one => one.scrollWidth <= one.clientWidth + 1 || !one.clientWidth")
+        assert said.evaluate(
+            "one => one.scrollWidth <= one.clientWidth + 1 || !one.clientWidth"
+        )
 
 
 def test_the_timeline_names_tasks_first_and_zooms_to_where_bars_are(site, wide, page):
