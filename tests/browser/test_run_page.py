@@ -155,6 +155,18 @@ def test_the_table_is_sorted_by_its_heads_and_then_shows_what_is_first(site, wid
     expect(head).to_have_attribute("aria-sort", "descending")
 
 
+def test_the_table_shows_point_name_and_state_beside_each_other_on_a_phone(site, wide, page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(address(site, wide, "?views=table"))
+    good = rows(page).filter(has_text="prep").filter(has_text="succeeded").first
+    for text in ("06Z", "prep", "succeeded"):
+        said = good.get_by_text(text, exact=True)
+        expect(said).to_be_in_viewport(ratio=1)
+        assert said.evaluate(
+            "one => one.scrollWidth <= one.clientWidth + 1 || !one.clientWidth"
+        )
+
+
 def test_the_timeline_names_tasks_first_and_zooms_to_where_bars_are(site, wide, page):
     page.goto(address(site, wide, "?views=timeline"))
     label = page.get_by_role("button", name=re.compile("^member_m01 · 06Z"))

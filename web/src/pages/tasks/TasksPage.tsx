@@ -101,10 +101,10 @@ function Tasks({ wish, sort, setSort, selected, select, clear, hasJobs }: TasksP
   const filtered = Object.entries(wish).some(([name, value]) => value !== "" && name !== "jobs");
   const isShort = (found.data?.pages.at(-1)?.tasks.length ?? 0) < PAGE; // and may go on: a pattern looks at so many tasks a page
   const sorted = useMemo(() => inTaskOrder(tasks, sort), [tasks, sort]);
-  const { hasNextPage, isFetching, fetchNextPage } = found;
+  const { hasNextPage, isError, isFetching, fetchNextPage } = found;
   const isFull = PAGE * (found.data?.pages.length ?? 0) >= LOADED_MAX;
-  // What is sorted is what is loaded: so much of it as one can look through.
-  const loadsOn = sort !== "" && hasNextPage && !isShort && !isFull;
+  // What is sorted is what is loaded: so much of it as one can look through. A server that does not answer is not asked again and again.
+  const loadsOn = sort !== "" && hasNextPage && !isShort && !isFull && !isError;
   useEffect(() => {
     if (loadsOn && !isFetching) void fetchNextPage();
   }, [loadsOn, isFetching, fetchNextPage]);

@@ -96,7 +96,7 @@ function Rows({ table, rows, sort, folds, unfold }: RowsProps) {
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 12 });
   useOpenAt(virtual, rows.findIndex((row) => (selected === null ? needsAction(row.original) : row.id === selected)));
   useTopAfter(sort, virtual);
-  const widths = `${may ? "34px " : ""}${table.getVisibleLeafColumns().map((one) => `minmax(${Math.max(one.columnDef.minSize ?? 0, one.getSize() * 0.75)}px, ${one.getSize()}fr)`).join(" ")}`;
+  const widths = `${may ? "34px " : ""}${table.getVisibleLeafColumns().map((one) => widthOf(Math.max(one.columnDef.minSize ?? 0, one.getSize() * 0.75), one.getSize())).join(" ")}`;
   const all = rows.length > 0 && rows.every((row) => ticked.has(row.id));
   const [at, setAt] = useAt(selected);
   const head = useRoving<HTMLDivElement>("[role=row]");
@@ -155,6 +155,9 @@ function Rows({ table, rows, sort, folds, unfold }: RowsProps) {
     </div>
   );
 }
+
+const PHONE_SHARE = 0.22; // of a pixel's worth: point, name and state fit beside each other on 390 pixels
+const widthOf = (least: number, share: number): string => `minmax(min(${least}px, ${least * PHONE_SHARE}vw), ${share}fr)`;
 
 const rowId = (id: string): string => `row-${id.replaceAll(" ", "_")}`;
 

@@ -13,6 +13,8 @@ import { At, secondsBetween, Took } from "../../ui/time";
 const column = createColumnHelper<TaskRow>();
 const stateRank = new Map(TASK_STATES.map((state, place) => [state, place]));
 
+const momentOf = (at: string | null): number | undefined => (at === null ? undefined : Date.parse(at)); // compared faster than texts
+
 /** A text that is compared instead of a name: m9 is before m10. With a collator, ten thousand rows take six times as long. */
 const inOrderOfNumbers = (name: string): string => name.toLowerCase().replace(/\d+/g, (digits) => digits.padStart(12, "0"));
 
@@ -41,8 +43,8 @@ export const COLUMNS = [
   }),
   column.accessor((row) => row.flows.join(", "), { id: "flows", header: "Flows", size: 80, cell: ({ row }) => (row.original.flows.some((flow) => flow > 1) ? <FlowMarks flows={row.original.flows} /> : row.original.flows.join(", ")) }),
   column.accessor("submit", { header: "Submit", size: 80, cell: (cell) => cell.getValue() || "" }),
-  column.accessor((row) => row.queued_at ?? undefined, { id: "queued_at", header: "Queued", size: 100, cell: ({ row }) => <At at={row.original.queued_at} />, ...KNOWN_FIRST }),
-  column.accessor((row) => row.started_at ?? undefined, { id: "started_at", header: "Began", size: 100, cell: ({ row }) => <At at={row.original.started_at} />, ...KNOWN_FIRST }),
+  column.accessor((row) => momentOf(row.queued_at), { id: "queued_at", header: "Queued", size: 100, cell: ({ row }) => <At at={row.original.queued_at} />, ...KNOWN_FIRST }),
+  column.accessor((row) => momentOf(row.started_at), { id: "started_at", header: "Began", size: 100, cell: ({ row }) => <At at={row.original.started_at} />, ...KNOWN_FIRST }),
   column.accessor((row) => ranSeconds(row, Date.now()), {
     id: "took",
     header: "Ran for",
