@@ -37,9 +37,11 @@ MODULES_MAX = {
     # One of submit adds up the values that messages tell, one writes to SQLite.
     "submit": (80, 286),
     # Values are four of them, nested runs two; elements of lists, services, names for people,
-    # triggers of groups and what a reload brings too late one each.
-    "run": (235, 450),
-    "runs": (97, 297),
+    # triggers of groups, what a reload brings too late, and outages as a log tells them one
+    # each.
+    "run": (236, 451),
+    # What an option takes as a duration is one of runs.
+    "runs": (98, 298),
 }
 # What each further task of a chain costs; a fraction of a turn may be a renewed lease, one of a
 # statement the look for what other processes wrote, each 50 ms.
