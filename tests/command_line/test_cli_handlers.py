@@ -168,3 +168,47 @@ def test_a_module_of_handlers_that_cannot_be_imported_is_one_sentence_with_its_p
     answer = tidewheel("worker", "--handlers", "broken:handlers", "--exit-when-idle")
     assert answer.status == 2
     assert said in answer.err and "Traceback" not in answer.err, answer.err
+
+
+FORKS = """
+import asyncio, os, sys
+import tidewheel
+
+handlers = tidewheel.Handlers()
+
+
+@handlers.register("returns")
+def returns(spec, job):
+    child = os.fork()
+    return {"status": os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])} if child else None
+
+
+@handlers.register("exits")
+def exits(spec, job):
+    child = os.fork()
+    if not child:
+        sys.exit(7)
+    return {"status": os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}
+
+
+@handlers.register("awaited")
+async def awaited(spec, job):
+    child = os.fork()
+    if not child:
+        return None
+    ended = await asyncio.to_thread(os.waitpid, child, 0)
+    return {"status": os.waitstatus_to_exitcode(ended[1])}
+"""
+
+
+@pytest.mark.parametrize(("handler", "status"), [("returns", 1), ("exits", 7), ("awaited", 1)])
+def test_a_process_that_a_handler_forks_ends_with_it_and_is_no_second_worker(
+    tidewheel, handler, status
+):
+    (tidewheel.folder / "forks.py").write_text(FORKS)
+    tidewheel("submit", "--id", "a", "--handler", handler, "--timeout", "20s")
+    worked = tidewheel("worker", "--handlers", "forks:handlers", "--exit-when-idle")
+    assert f'{{"status": {status}}}' in tidewheel("task", "a").out
+    assert worked.out.count("job.ended") == 1
+    words = f"a process that the handler {handler!r} made with os.fork() returned from it; end"
+    assert (words in worked.err) == (status == 1)

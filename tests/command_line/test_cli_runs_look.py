@@ -126,6 +126,21 @@ def test_runs_that_ended_long_ago_are_deleted_together_and_no_others(tidewheel):
     assert "no run ended more than 30d ago" in tidewheel("runs", "--delete-older", "30d").err
 
 
+def test_a_run_that_went_on_while_its_deletion_was_asked_is_kept(tidewheel):
+    folder = tidewheel.folder / "plain"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text("[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n")
+    assert tidewheel("run", "plain", "--mode", "skip").status == 0
+    ages(tidewheel, "plain/run1", 40)
+    asked = tidewheel.on_terminal(
+        *("runs", "--delete-older", "P30D"),
+        when_asked=("Delete this permanently?", lambda: ages(tidewheel, "plain/run1", 0)),
+        typed="y\n",
+    )
+    assert asked.status == 1 and "plain/run1 is kept: it went on meanwhile" in asked.out
+    assert tidewheel("show", "plain/run1").status == 0
+
+
 # ---- show: the run ----
 
 

@@ -309,7 +309,7 @@ class Loops(asyncio.DefaultEventLoopPolicy):
             Loops.made += 1
             if Loops.made == 2:
                 os.rename({path!r}, {path!r} + ".away")
-                os.mkdir({path!r})
+                {then}
         return super().new_event_loop()
 
 
@@ -317,14 +317,18 @@ asyncio.set_event_loop_policy(Loops())
 """
 
 
-def test_a_worker_that_cannot_see_what_it_leaves_says_so_and_is_no_success(tidewheel):
+@pytest.mark.parametrize("then", ["os.mkdir({path!r})", "pass"])
+def test_a_worker_that_cannot_see_what_it_leaves_says_so_and_is_no_success(tidewheel, then):
     tidewheel("submit", "--id", "a", "--", "true")
     store = tidewheel.state / "tidewheel.db"
-    (tidewheel.folder / "mine.py").write_text(GOES_AWAY.format(path=str(store)))
+    path = str(store)
+    program = GOES_AWAY.format(path=path, then=then.format(path=path))
+    (tidewheel.folder / "mine.py").write_text(program)
     worked = tidewheel("worker", "--handlers", "mine:handlers", "--exit-when-idle")
     assert "a  attempt 1 succeeded" in worked.out
     assert "Idle, exiting. Nobody knows whether tasks are left (" in worked.out
     assert worked.status == ExitCode.UNAVAILABLE
+    assert not store.is_file()
 
 
 def test_a_worker_that_starts_says_which_tasks_and_queues_are_not_for_it(tidewheel):

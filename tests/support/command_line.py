@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -308,16 +308,27 @@ class CommandLine:
                     process.kill()
                 running.wait(None)
 
-    def on_terminal(self, *arguments: str, columns: int = 100, typed: str = "") -> Answer:
-        """Run a command on a terminal; what it shows comes as one text."""
+    def on_terminal(
+        self,
+        *arguments: str,
+        columns: int = 100,
+        typed: str = "",
+        when_asked: tuple[str, Callable[[], object]] | None = None,
+    ) -> Answer:
+        """Run a command on a terminal; what it shows comes as one text. ``when_asked`` is what
+        it asks, and what is done then, before anything is typed."""
         ours, theirs = pty.openpty()
         environment = self.environment | {"TERM": "xterm", "COLUMNS": str(columns)}
         command = warm_program().start(
             (self.program, *arguments), self.folder, environment, theirs, theirs, theirs
         )
         os.close(theirs)
-        os.write(ours, typed.encode())
         shown = b""
+        if when_asked is not None:
+            while when_asked[0].encode() not in shown:
+                shown += os.read(ours, CHUNK)
+            when_asked[1]()
+        os.write(ours, typed.encode())
         with suppress(OSError):  # which is how a terminal says that nobody is left
             while chunk := os.read(ours, CHUNK):
                 shown += chunk

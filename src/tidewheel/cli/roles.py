@@ -14,8 +14,8 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -51,13 +51,14 @@ from tidewheel.config import (
     scheduler_settings,
 )
 from tidewheel.credentials import STANDARD_INPUT
-from tidewheel.errors import BadSetting, Refused, Unavailable
+from tidewheel.errors import BadSetting, NoStore, Refused, Unavailable
 from tidewheel.runners.job_users import JobUsers, become_user, known_user
 from tidewheel.wiring.machine import keep_keys_from_jobs, spare_garbage_collector
-from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
+from tidewheel.wiring.stores import is_embedded, opened_store, require_store, store_settings
 from tidewheel.wiring.workers import require_shell_without_engine, usable_cores, worker_name
 
 if TYPE_CHECKING:
+    from tidewheel.ports.store import Store
     from tidewheel.runners.python.runner import Handlers
     from tidewheel.server.role import Welcome
 
@@ -147,8 +148,9 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     async def wait_for_idle() -> None:
         await worker.until_started()
         while True:
-            with suppress(Unavailable):  # the worker says so, and goes on when it is back
-                async with opened_store(session.store) as store:
+            # The worker says so, and goes on when it is back.
+            with suppress(Unavailable, NoStore):
+                async with _store_there(session.store) as store:
                     return await until_idle(store, worker.settings, names, worker.rests)
             await asyncio.sleep(AGAIN_SECONDS)
 
@@ -245,12 +247,21 @@ def _job_users(options: dict[str, Any]) -> JobUsers | None:
     return users
 
 
+@asynccontextmanager
+async def _store_there(store_url: str | None) -> AsyncIterator[Store]:
+    """Opens the store of a worker that has started. If its file was moved away since, that is
+    NoStore: a new one in its place would have no tasks, as if all work were done."""
+    require_store(store_url)
+    async with opened_store(store_url) as store:
+        yield store
+
+
 async def _look(
     store_url: str | None, worker: Worker, names: frozenset[str]
 ) -> tuple[Counter[str], list[str]]:
     """Returns how many tasks of its queues are not for a worker, by reason, and those of its
     queues that the store does not know. Raises one of NO_ANSWER."""
-    async with asyncio.timeout(LOOK_SECONDS_MAX), opened_store(store_url) as store:
+    async with asyncio.timeout(LOOK_SECONDS_MAX), _store_there(store_url) as store:
         left = await left_behind(store, worker.settings, names)
         return left, await unknown_queues(store, worker.settings)
 

@@ -155,7 +155,7 @@ def _delete_older(
         return session.answer({"deleted": list(going), "kept": [], "dry_run": dry_run}, show)
     if not (yes or _is_confirmed(going.values())):
         return ExitCode.REFUSED
-    deleted, kept = with_runs(session, lambda runs: _deleted(runs, going))
+    deleted, kept = with_runs(session, lambda runs: _deleted(runs, which, going, now - seconds))
     told = "\n".join(f"{safe(name)} is deleted" for name in deleted)
 
     def show_done(_: object) -> None:
@@ -196,9 +196,15 @@ async def _ended(
         asked["before"] = page["next"]
 
 
-async def _deleted(runs: Runs, going: Iterable[str]) -> tuple[list[str], list[dict[str, str]]]:
+async def _deleted(
+    runs: Runs, which: dict[str, Any], going: Iterable[str], before: float
+) -> tuple[list[str], list[dict[str, str]]]:
     deleted, kept = [], []
+    still = await _ended(runs, which, before)  # somebody may have thought about it for long
     for name in going:
+        if name not in still:
+            kept.append({"run": name, "reason": "it went on meanwhile"})
+            continue
         try:
             deleted.append((await runs.delete(name)).name)
         except Refused as error:  # it went on meanwhile, or others wait for it

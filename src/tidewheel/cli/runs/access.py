@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.cli.output import note
 from tidewheel.cli.session import Session
-from tidewheel.core.graph.findings import nearest
 from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.lazy_dataclasses import NamedTuple
 
@@ -190,6 +189,9 @@ async def find_target(runs: Runs, words: Sequence[str], *, any_word: bool = Fals
 
 async def _with_nearest(runs: Runs, unknown: NotFound) -> NotFound:
     """Returns the same error with the name of a run, or its workflow, that may be meant."""
+    from tidewheel.cli.error_output import LikeAnother
+    from tidewheel.core.graph.findings import nearest
+
     listed: Any = await runs.list()
     known = [str(one[name]) for one in listed["runs"] for name in ("name", "workflow")]
     near = nearest(unknown.name, known)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import traceback
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
@@ -114,6 +115,23 @@ def failed_end(ending: Ending, code: str, description: str, facts: str = "{}") -
     return End(
         ending=ending, error=TaskError(code=code, description=described, args=storable(facts))
     )
+
+
+def leave_fork(process: int, name: str, error: BaseException | None = None) -> None:
+    """Ends this process if it is not the worker but a fork that a handler made and that came
+    back from the handler. It shares the worker's files and must do nothing with them."""
+    if os.getpid() == process:
+        return
+    status = 1
+    if isinstance(error, SystemExit):
+        said = error.code or 0
+        status = said if isinstance(said, int) else 1
+    else:
+        came = "returned from it" if error is None else f"raised {error!r}"
+        advice = "end such a process with os._exit(), or use multiprocessing"
+        text = f"a process that the handler {name!r} made with os.fork() {came}; {advice}\n"
+        os.write(2, text.encode(errors="replace"))
+    os._exit(status & 0xFF)
 
 
 Call = Coroutine[Any, Any, None]

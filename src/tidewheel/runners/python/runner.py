@@ -28,6 +28,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -58,6 +59,7 @@ from tidewheel.runners.python.handler_ends import (
     end_of_result,
     failed_end,
     json_text,
+    leave_fork,
     stopped,
     unstoppable,
 )
@@ -551,16 +553,19 @@ async def _await_handler(
     job: HandlerJob, handler: Handler, spec: object, context: JobContext
 ) -> None:
     WHO_PRINTS.set(context)
+    process = os.getpid()
     try:
         if context.should_stop():
             end = stopped()
         else:
             result = await handler.function(spec, context)  # type: ignore[misc]
+            leave_fork(process, handler.name)
             end = end_of_result(result, context.values)
     except KeyboardInterrupt:
         raise
     # SystemExit too: a handler's sys.exit() must not end the worker and all of its jobs.
     except BaseException as error:
+        leave_fork(process, handler.name, error)
         end = end_of_exception(error, stop_asked=context.should_stop())
     WHO_PRINTS.set(None)  # what the worker says of the end is not the handler's
     job.ended(end)
@@ -569,7 +574,7 @@ async def _await_handler(
 def _function_call(
     job: HandlerJob, handler: Handler, spec: object, context: JobContext
 ) -> Callable[[], None]:
-    loop = asyncio.get_running_loop()
+    loop, process = asyncio.get_running_loop(), os.getpid()
 
     def call() -> None:
         WHO_PRINTS.set(context)
@@ -577,8 +582,11 @@ def _function_call(
             if context.should_stop():
                 end = stopped()
             else:
-                end = end_of_result(handler.function(spec, context), context.values)
+                result = handler.function(spec, context)
+                leave_fork(process, handler.name)
+                end = end_of_result(result, context.values)
         except BaseException as error:
+            leave_fork(process, handler.name, error)
             end = end_of_exception(error, stop_asked=context.should_stop())
         WHO_PRINTS.set(None)  # what the worker says of the end is not the handler's
         with suppress(RuntimeError):  # the loop is closed: the worker has gone without us
