@@ -256,3 +256,12 @@ def test_tasks_after_a_stopped_flow_that_another_flow_has_run_are_not_kept():
     run = run.reflows("1/a").happens(events.FlowStopped(3, NOW)).runs_to_the_end()
     assert run.completed
     assert not run.core.run.missed
+
+
+def test_a_task_after_a_family_that_a_reload_completes_by_taking_members_out_is_named():
+    """It was the same need as before by its words, and nobody was told."""
+    family = "[[F]]\n[[{}]]\ninherit = F"
+    run = Scenario("F:succeed-all => x => y", family.format("m1, m2")).succeeds("1/m1")
+    run.reloads("F:succeed-all => x => y", family.format("m1"))
+    assert run.core.run.missed == {(1, "x"): None}
+    assert {"1/x", "1/y"} < set(run.triggers("1/x").runs_to_the_end().submitted)

@@ -202,9 +202,15 @@ def needs_differ(pool: TaskPool, old: DependencyIndex, node: IndexedNode, point:
 
 def _needs(plan: DependencyIndex, node: IndexedNode, point: Point) -> set[tuple[object, ...]]:
     return {
-        (leaf.parent_point(point, plan.initial), *leaf.term)
+        (leaf.parent_point(point, plan.initial), *leaf.term, *_members(leaf))
         for leaf, _ in node.leaves_at(point)
     }
+
+
+def _members(leaf: IndexedAtom) -> list[str]:
+    """Returns the members of a family; of a mapped task none, as its elements come and go."""
+    is_family = leaf.group is not None and leaf.group.elements is None
+    return sorted(names_of(leaf)) if is_family else []
 
 
 def _missed_in(pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point) -> Flows:
