@@ -24,8 +24,7 @@ from tidewheel.core.graph.outputs import (
     unknown_output_text,
 )
 from tidewheel.core.operator import requests, run_log, verbs
-from tidewheel.core.operator.command_answers import answer_of, nothing_changed
-from tidewheel.core.operator.command_events import events_of
+from tidewheel.core.operator.command_events import answer_of, events_of, nothing_changed
 from tidewheel.core.operator.definition import (
     PYTHON,
     SIP,
