@@ -24,8 +24,7 @@ from tests.sim.seeds import CAMPAIGNS
 from tidewheel.core.graph.definition import element_name
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator import verbs
-from tidewheel.core.operator.command_answers import answer_of
-from tidewheel.core.operator.command_events import events_of
+from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.run_log import RunLog
 from tidewheel.core.operator.verbs import Command
 from tidewheel.core.sched import events

@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit.driven_run import START, DrivenRun
 from tidewheel.core.operator import verbs
+from tidewheel.core.sched.pool import NOTHING_RAN
 from tidewheel.errors import Refused
 from tidewheel.quantities import show_instant
 
@@ -341,6 +342,16 @@ def test_a_broadcast_changes_the_jobs_to_come(flow):
     assert 'X="7"' not in run.ends("2/a").jobs["2/b/01"]
 
 
+def test_a_broadcast_to_a_task_that_has_begun_says_that_it_counts_only_if_it_runs_again(flow):
+    run = flow(CHAIN)
+    to_one = verbs.Broadcast(points=("1",), namespaces=("a",), settings=("script=true",))
+    counts = "so what is broadcast counts only if it runs again"
+    assert run.gives(to_one)["notices"] == [f"1/a is active, {counts}"]
+    assert run.ends("1/a").gives(to_one)["notices"] == [f"1/a has ended, {counts}"]
+    to_next = verbs.Broadcast(points=("2",), namespaces=("b",), settings=("script=true",))
+    assert "notices" not in run.gives(to_next)
+
+
 def test_a_broadcast_of_nonsense_is_refused_with_what_would_be_accepted(flow):
     run = flow(CHAIN)
     with pytest.raises(Refused, match=r"there is no task or family c"):
@@ -429,11 +440,10 @@ def test_a_run_stops_at_a_time(flow):
 
 
 def test_a_completed_run_that_ran_nothing_says_so(flow):
-    run = flow(CHAIN.replace("P1 =", "R1 ="), start="2")
-    assert (run.status, run.view.reason) == (
-        "completed",
-        "completed without running anything: no task was ready at any point",
-    )
+    again = "P1 = a[-P1]:fail? => a"  # nothing failed before the start
+    run = flow(CHAIN.replace("P1 = a => b", again))
+    assert (run.status, run.submitted) == ("completed", [])
+    assert run.view.reason == NOTHING_RAN
 
 
 def test_a_run_may_be_aborted_by_the_first_failure(flow):
@@ -504,8 +514,12 @@ def test_a_message_from_outside_that_no_task_waits_for_is_refused(flow, more, me
     assert str(refused.value) == (
         f"tasks of this run do not wait for the message {message!r}; {advice}"
     )
-    run.gives(verbs.ExtTrigger(message="new scan"))
+    answer = run.gives(verbs.ExtTrigger(message="new scan"))
+    assert answer["notices"] == ["1/a takes it"]
     assert "1/a/1" in run.running
+    assert run.gives(verbs.ExtTrigger(message="new scan"))["notices"] == [
+        "no task waits for this message now: it is kept for the next one that does"
+    ]
 
 
 def test_a_message_to_a_run_that_waits_for_none_is_refused(flow):

@@ -4,8 +4,7 @@ import pytest
 
 from tests.kit.scenario import Scenario
 from tests.kit.sched_invariants import fingerprint
-from tidewheel.core.operator.command_answers import answer_of
-from tidewheel.core.operator.command_events import events_of
+from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.verbs import (
     Broadcast,
     ExtTrigger,

@@ -292,3 +292,15 @@ def test_a_task_that_is_blocked_by_a_lost_one_is_mended_where_something_failed()
     graph = "a:fail => mail\na => b\nb[-P1] & o => d"
     run = Scenario(graph, final=2).runs_to_the_end(fails=("1/a",))
     assert first(run, "2/d")[2] == "trigger 1/a, or trigger 1/b"
+
+
+def test_what_comes_after_a_task_that_was_run_with_wait_says_so_and_what_would_end_it():
+    """It was told that the task was removed."""
+    run = Scenario("a => b\nz").fails("1/a").triggers("1/a", wait=True).succeeds("1/a")
+    [reason] = run.why("1/b")
+    assert (reason.passes, reason.command) == (False, "set 1/a")
+    assert reason.text == (
+        "1/b needs 1/a:succeeded; 1/a was run or set with --wait: what follows it waits for "
+        "another flow"
+    )
+    assert "1/b" in run.sets("1/a").submitted

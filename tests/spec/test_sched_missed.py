@@ -7,6 +7,7 @@ import pytest
 from tests.kit.scenario import NOW, Scenario
 from tidewheel.core.sched import events
 from tidewheel.core.sched.missed import count_missed, missed_texts
+from tidewheel.core.sched.pool import PastNeeded
 
 GREW = ("a[-P1] => a => b", "a[-P1] => a => b\na => c => d")
 
@@ -256,3 +257,31 @@ def test_tasks_after_a_stopped_flow_that_another_flow_has_run_are_not_kept():
     run = run.reflows("1/a").happens(events.FlowStopped(3, NOW)).runs_to_the_end()
     assert run.completed
     assert not run.core.run.missed
+
+
+def test_a_task_after_a_family_that_a_reload_completes_by_taking_members_out_is_named():
+    """It was the same need as before by its words, and nobody was told."""
+    family = "[[F]]\n[[{}]]\ninherit = F"
+    run = Scenario("F:succeed-all => x => y", family.format("m1, m2")).succeeds("1/m1")
+    run.reloads("F:succeed-all => x => y", family.format("m1"))
+    assert run.core.run.missed == {(1, "x"): None}
+    assert {"1/x", "1/y"} < set(run.triggers("1/x").runs_to_the_end().submitted)
+
+
+class FarPast:
+    """A store that would have to be asked first."""
+
+    def recall(self, point, name):
+        raise PastNeeded((point, name))
+
+
+def test_the_end_of_a_run_tells_what_was_missed_long_ago_without_asking_the_store():
+    run = Scenario("a[-P1] => a => b", final=30).succeeds("1/a", "1/b", "2/a")
+    run.reloads("a[-P1] => a => b\na => c", final=30).runs_to_the_end()
+    assert list(run.core.run.missed) == [(1, "c"), (2, "c")]
+    why = "what it needs was done before a reload added it"
+    told = {f"{point}/c": f"{point}/c does not run by itself: {why}" for point in (1, 2)}
+    assert missed_texts(run.restarts(past=FarPast()).core) == told
+    run.core.flows[1].stopped = True
+    stopped = "or flow 1 was stopped before it"
+    assert missed_texts(run.core)["2/c"] == f"{told['2/c']}, {stopped}"

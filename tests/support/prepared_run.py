@@ -15,8 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from tests.support.command_line import CommandLine
 from tidewheel.client import AsyncClient
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.operator.command_answers import answer_of
-from tidewheel.core.operator.command_events import events_of
+from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import (
     CommandAnswer,

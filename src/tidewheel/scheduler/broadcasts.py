@@ -25,7 +25,9 @@ from tidewheel.core.operator import verbs
 from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.core.operator.selection import read_point
 from tidewheel.core.queue.secret_references import REFERENCE
-from tidewheel.core.sched.dependency_index import DependencyIndex
+from tidewheel.core.sched.flows import flows_it_ran_in
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.items import (
     NAMESPACE,
@@ -379,9 +381,11 @@ def unmatched_texts(command: verbs.Broadcast, rows: Iterable[StoredBroadcast]) -
     return [f"{text} was not broadcast, so it was not cancelled" for text in unmatched]
 
 
-def idle_texts(rows: Iterable[StoredBroadcast], plan: DependencyIndex) -> list[str]:
-    """Returns which settings reach no task, because none of those named runs at the point. A
-    job may broadcast to the next point at the last one, so this is only told."""
+def idle_texts(rows: Iterable[StoredBroadcast], pool: TaskPool) -> list[str]:
+    """Returns which settings reach no task, because none of those named runs at the point, or
+    reach one only if it runs again. A job may broadcast to the next point at the last one, so
+    this is only told."""
+    plan = pool.plan
     places = dict.fromkeys(
         row[:2] for row in rows if row.value is not None and row.point != EVERY_POINT
     )
@@ -398,7 +402,19 @@ def idle_texts(rows: Iterable[StoredBroadcast], plan: DependencyIndex) -> list[s
             if namespace in plan.graph.families:
                 of = f" of {namespace}"
             found.append(f"no task{of} runs at {text}")
+        elif namespace in plan.nodes and (seen := _begun(pool, (point, namespace))):
+            name = plan.name_of((point, namespace))
+            found.append(f"{name} {seen}, so what is broadcast counts only if it runs again")
     return found
+
+
+def _begun(pool: TaskPool, key: Key) -> str:
+    """Returns that a task is active or has ended; "" if it is to run, or that was long ago."""
+    task, memory = pool.tasks.get(key), pool.memory.get(key[0], {}).get(key[1])
+    if task is not None:
+        ended = task.stage is JobPhase.INCOMPLETE
+        return "has ended" if ended else "is active" if task.is_active else ""
+    return "has ended" if memory is not None and flows_it_ran_in(pool, key) else ""
 
 
 def _gone(one: StoredBroadcast) -> StoredBroadcast:

@@ -24,8 +24,7 @@ from tidewheel.core.graph.outputs import (
     unknown_output_text,
 )
 from tidewheel.core.operator import requests, run_log, verbs
-from tidewheel.core.operator.command_answers import answer_of, nothing_changed
-from tidewheel.core.operator.command_events import events_of
+from tidewheel.core.operator.command_events import answer_of, events_of, nothing_changed
 from tidewheel.core.operator.definition import (
     PYTHON,
     SIP,
@@ -377,8 +376,12 @@ async def _obey_itself(
             return await _message(engine, command, at)
         case verbs.ExtTrigger(message=message, trigger_id=trigger_id):
             _check_awaited(engine, message)
-            engine.xtriggers.hear(message, trigger_id)
-            return {"message": message}
+            heard_by = engine.xtriggers.hear(message, trigger_id)
+            kept = "no task waits for this message now: it is kept for the next one that does"
+            told = (
+                kept if heard_by is None else f"{engine.pool.plan.name_of(heard_by)} takes it"
+            )
+            return {"message": message, "notices": [told]}
         case verbs.Stop(at_time=text):
             when = _time(text, at)
             engine.timers.set(timer_key(None, STOP_AT_TIME), when)
@@ -460,7 +463,7 @@ def _broadcast(engine: RunEngine, command: verbs.Broadcast) -> dict[str, object]
         return {"broadcasts": [], **nothing_changed(_why_no_broadcast(there))}
     before = {one[:3]: one.value for one in there}
     engine.broadcast(rows)
-    idle = [*unmatched_texts(command, rows), *idle_texts(rows, engine.pool.plan)]
+    idle = [*unmatched_texts(command, rows), *idle_texts(rows, engine.pool)]
     return {
         "broadcasts": [
             {

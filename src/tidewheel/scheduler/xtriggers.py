@@ -114,8 +114,9 @@ class Xtriggers:
                 self._watches.end(signature)
         self._leave_line(wait)
 
-    def hear(self, message: str, trigger_id: str = "") -> None:
-        """Takes a push trigger: it satisfies one task that waits for this message, or will."""
+    def hear(self, message: str, trigger_id: str = "") -> Key | None:
+        """Takes a push trigger: it satisfies one task that waits for this message, which is
+        returned, or the next that will."""
         self.is_used = True
         label = MESSAGE + message
         key = self._pushed.hear(message, trigger_id)
@@ -123,6 +124,7 @@ class Xtriggers:
             self._results.note(self._pushed.row(message))
         else:
             self._let_go([_Wait(key, label)], label, _named(trigger_id))
+        return key
 
     def awaited_messages(self) -> list[str]:
         """Returns the push triggers that tasks wait for now."""

@@ -10,8 +10,8 @@ from tidewheel.api import run_details as api
 from tidewheel.api.runs import RunDocument
 from tidewheel.api.tasks import AttemptView, OutputView
 from tidewheel.core.graph import outputs
-from tidewheel.core.operator.command_events import XTRIGGER
 from tidewheel.core.operator.definition import read_job_name
+from tidewheel.core.operator.selection import XTRIGGER
 from tidewheel.core.operator.task_inputs import values_for
 from tidewheel.core.operator.verbs import Set, Trigger
 from tidewheel.core.operator.views import CommandView, SubmissionView

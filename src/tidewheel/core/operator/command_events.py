@@ -2,7 +2,7 @@
 
 `events_of` looks and changes nothing; whatever can be refused is refused here, before the first
 event is applied, so a command is obeyed whole or not at all: but for tasks that it names beside
-others and cannot act on, which are told.
+others and cannot act on, which are told. `answer_of` is what the asker is told afterwards.
 
 Flows are written as nothing, `new`, `all`, `none`, or numbers as in `1,3`; `set` names outputs
 of a task, or prerequisites that it has.
@@ -10,7 +10,7 @@ of a task, or prerequisites that it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
@@ -26,8 +26,10 @@ from tidewheel.core.graph.outputs import (
 )
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.selection import (
+    find_prerequisite,
     read_point,
     select,
+    split_texts,
     unique_key,
     unmeaning,
     unrefused,
@@ -35,10 +37,9 @@ from tidewheel.core.operator.selection import (
 from tidewheel.core.operator.verbs import Command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.dependency_index import AtomMeaning, IndexedNode
+from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.elements import refuse_absent_element, refuse_to_forget_list
-from tidewheel.core.sched.evaluation import members_at
-from tidewheel.core.sched.events import Event, FlowChoice
+from tidewheel.core.sched.events import Effect, Event, FlowChoice
 from tidewheel.core.sched.flows import (
     active_flows,
     brings_back,
@@ -46,13 +47,14 @@ from tidewheel.core.sched.flows import (
     flows_it_ran_in,
 )
 from tidewheel.core.sched.interventions import completing
-from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.task_state import NO_FLOW, Flows, JobPhase, Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
 
 BACK_MAX = 1_000  # tasks that come back, in one answer
 NAMED_MAX = 5  # tasks in one sentence
+WAITED_FOR_MAX = 100  # tasks whose end is awaited, in one answer
 NO_STOP_POINT = "none"
 NOT_HELD = "it is not held"
 IS_ACTIVE = "it is active already"
@@ -200,7 +202,7 @@ def _set_prerequisites(
     flow: FlowChoice | Flows,
     at: Instant,
 ) -> AppliedCommand:
-    texts = tuple(_split(command.prerequisites))
+    texts = tuple(split_texts(command.prerequisites))
     past = {
         key: pool.tasks[key]
         for key in keys
@@ -214,7 +216,7 @@ def _set_prerequisites(
     left_out = {
         text: why
         for key in keys
-        for text, why in unmeaning(pool, texts, partial(_prerequisite, pool, key)).items()
+        for text, why in unmeaning(pool, texts, partial(find_prerequisite, pool, key)).items()
         if key not in refused
     }
     return AppliedCommand(
@@ -227,7 +229,7 @@ def _set_prerequisites(
 
 
 def _outputs(pool: TaskPool, command: verbs.Set, key: Key, at: Instant) -> events.OutputsSet:
-    node, texts = pool.node(key[1]), _split(command.outputs)
+    node, texts = pool.node(key[1]), split_texts(command.outputs)
     # Each once; none means what completes the task.
     outputs = dict.fromkeys(one for text in texts for one in _meant(node, text))
     ends = [one for one in outputs if one in ENDS]
@@ -242,8 +244,8 @@ def _prerequisites(
 ) -> events.PrerequisitesSet:
     if command.wait:
         raise Refused("--wait goes with outputs (--out), not with prerequisites (--pre)")
-    texts = _split(command.prerequisites)
-    found, _ = unrefused(pool, texts, partial(_prerequisite, pool, key))
+    texts = split_texts(command.prerequisites)
+    found, _ = unrefused(pool, texts, partial(find_prerequisite, pool, key))
     return events.PrerequisitesSet(
         task=key,
         at=at,
@@ -475,6 +477,70 @@ _RULES: Mapping[type, _Rule] = cast(
 )
 
 
+def answer_of(
+    pool: TaskPool, applied: AppliedCommand, effects: Sequence[Effect]
+) -> dict[str, object]:
+    """Returns what the asker is told, from the pool after the last event and all effects."""
+    submits = [one for one in effects if isinstance(one, events.Submit)]
+    notices = [one.text for one in effects if isinstance(one, events.Notice)]
+    notices += (*applied.notices, *applied.left_out.values())
+    answer: dict[str, object] = {
+        "tasks": {pool.plan.id_of(key): _flows_of(pool, key, submits) for key in applied.tasks},
+        "submitted": [pool.plan.id_of(one.task) for one in submits],
+        "killed": [
+            pool.plan.id_of(one.task) for one in effects if isinstance(one, events.KillJob)
+        ],
+        "polled": [
+            pool.plan.id_of(one.task) for one in effects if isinstance(one, events.PollJob)
+        ],
+        "comes_back": [pool.plan.id_of(key) for key in applied.back],
+        "forgotten": [pool.plan.id_of(key) for key in applied.forgotten],
+        "notices": notices,
+        "status": str(pool.run.status),
+        "waits_for": _waited_for(pool),
+        "stages": pool.plan.is_of_stages,
+    }
+    unchanged = sorted({**applied.unchanged, **applied.refused}.items())
+    answer["unchanged"] = {pool.plan.id_of(key): why for key, why in unchanged}
+    answer["refused"] = [*map(pool.plan.id_of, sorted(applied.refused)), *applied.left_out]
+    still = applied.tasks if applied.sets_outputs else ()
+    answer["still_to_run"] = [pool.plan.id_of(key) for key in still if _is_to_come(pool, key)]
+    told = {name: value for name, value in answer.items() if value or name == "tasks"}
+    return told | (nothing_changed(applied.idle_because) if applied.idle_because else {})
+
+
+def _is_to_come(pool: TaskPool, key: Key) -> bool:
+    """Says whether a task outside the pool will run when its needs are met."""
+    memory = pool.recall(*key)
+    return key not in pool.tasks and (memory is None or not (memory.spawned or memory.verdicts))
+
+
+def nothing_changed(why: str) -> dict[str, object]:
+    """Returns what is answered to a command that changes nothing of a run."""
+    return {"changed": False, "notices": [why]}
+
+
+def _waited_for(pool: TaskPool) -> list[str]:
+    """Returns the tasks whose end a stopping run awaits, the oldest first; not all of many.
+
+    It is empty for a run that does not stop. What no worker has taken is withdrawn, and not
+    waited for.
+    """
+    if pool.run.status is not RunStatus.STOPPING:
+        return []
+    begun = sorted(task.key for task in pool.tasks.values() if task.has_job)
+    return [pool.plan.id_of(key) for key in begun[:WAITED_FOR_MAX]]
+
+
+def _flows_of(pool: TaskPool, key: Key, submits: list[events.Submit]) -> str | None:
+    """Returns the flows that a task is in, or was submitted in just now; None if in none."""
+    task = pool.tasks.get(key)
+    if task is not None:
+        return flow_text(task.flows)
+    found = [one.flows for one in submits if one.task == key]
+    return flow_text(found[-1]) if found else None
+
+
 FLOW_MAX = 1_000_000
 
 _CHOICES = {
@@ -516,10 +582,8 @@ def _read_number(pool: TaskPool, part: str) -> int:
     return known_flow(pool, int(part))
 
 
-EVERYTHING = "all"
 REQUIRED = "required"  # what completes the task
 SKIP = "skip"  # what a skipped job would make
-XTRIGGER = "xtrigger/"
 
 
 def _meant(node: IndexedNode, text: str) -> tuple[str, ...]:
@@ -532,61 +596,3 @@ def _meant(node: IndexedNode, text: str) -> tuple[str, ...]:
     if name not in STANDARD and name not in custom:
         raise Refused(unknown_output_text(node.name, text, [*STANDARD, *custom]))
     return (name,)
-
-
-def _prerequisite(pool: TaskPool, key: Key, text: str) -> AtomMeaning | list[str] | None:
-    """Returns the prerequisite that a text names; raises Refused if the task does not have it.
-    `POINT/NAME[:OUTPUT]` is an atom, `xtrigger/LABEL` a list of labels, and `all` is None."""
-    if text == EVERYTHING:
-        return None
-    if text.startswith(XTRIGGER):
-        return _labels(pool, key, text.removeprefix(XTRIGGER))
-    return _atom(pool, key, text)
-
-
-def _labels(pool: TaskPool, key: Key, text: str) -> list[str]:
-    """Returns the label of the xtrigger that is named, or for `all` every one of the task."""
-    node, point = pool.node(key[1]), key[0]
-    known = [label for sequence, label in node.xtriggers if sequence.has(point)]
-    label = text.partition(":")[0]
-    if label == EVERYTHING:
-        return known
-    if label not in known:
-        has = f"it waits for {', '.join(known)}" if known else "it waits for no xtrigger"
-        name = pool.plan.name_of(key)
-        raise Refused(f"{name} does not wait for an xtrigger {label!r}; {has}")
-    return [label]
-
-
-def _atom(pool: TaskPool, key: Key, text: str) -> AtomMeaning:
-    task, _, output = text.rpartition(":")
-    if not task or "/" in output:
-        task, output = text, SUCCEEDED
-    known = {f"{pool.plan.word_of(one[:2])}:{one[2]}": one for one in _atoms_of(pool, key)}
-    asked = f"{task}:{standard_name(output)}"
-    if asked in known:  # also of a parent that the graph has not at this point
-        return known[asked]
-    point, name = unique_key(pool, task)
-    wanted = (point, name, standard_name(output))
-    asked = f"{pool.plan.word_of(wanted[:2])}:{wanted[2]}"
-    if asked not in known:
-        needs = f"it depends on {', '.join(known)}" if known else "it depends on nothing"
-        raise Refused(f'{pool.plan.name_of(key)} does not depend on "{asked}"; {needs}')
-    return wanted
-
-
-def _atoms_of(pool: TaskPool, key: Key) -> Iterator[AtomMeaning]:
-    """Yields every atom of a task's prerequisites, a family's as those of its members."""
-    point, name = key
-    for leaf, _ in pool.node(name).leaves_at(point):
-        parent, group = leaf.parent_point(point, pool.plan.initial), leaf.group
-        if group is None:
-            yield (parent, leaf.node, leaf.output)
-            continue
-        members = members_at(pool, group, parent, frozenset(pool.flows))
-        yield from ((parent, one, output) for one in members for output in group.outputs)
-
-
-def _split(texts: Iterable[str]) -> Iterator[str]:
-    for text in texts:
-        yield from filter(None, (part.strip() for part in text.split(",")))

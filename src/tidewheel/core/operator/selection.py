@@ -9,7 +9,8 @@ text apart. In a run of stages nobody has written a point: `image`, `image:faile
 mean the stage of this name, and of a stage with for_each all of its elements. Points are
 written as the run writes them, as dates, `^` and `$`: a date may be shortened from its end
 (`2000`, `20000101`, `2000-01-01T06`), with or without dashes and colons, with or without a time
-zone; without one it is in the run's own.
+zone; without one it is in the run's own. A prerequisite of a task is named as the task that it
+needs, with an output.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ from tidewheel.core.cycling.calendar import (
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.definition import CyclingDef
 from tidewheel.core.graph.findings import nearest
+from tidewheel.core.graph.outputs import SUCCEEDED, standard_name
 from tidewheel.core.graph.shown_names import stage_text
 from tidewheel.core.queue.submission import is_glob
-from tidewheel.core.sched.dependency_index import IndexedNode
+from tidewheel.core.sched.dependency_index import AtomMeaning, IndexedNode
 from tidewheel.core.sched.elements import nodes_at, size_at
+from tidewheel.core.sched.evaluation import members_at
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState, VerdictKind
 from tidewheel.errors import Refused
@@ -139,6 +142,68 @@ def named_tasks(pool: TaskPool, command: object) -> list[Key]:
 def job_of(pool: TaskPool, text: str) -> tuple[Key, int | None]:
     """Returns the task that `POINT/NAME[/SUBMIT]` names, and its submit number if given."""
     return unique_key(pool, text), read_id_of(pool, text).submit
+
+
+EVERYTHING = "all"
+XTRIGGER = "xtrigger/"
+
+
+def find_prerequisite(pool: TaskPool, key: Key, text: str) -> AtomMeaning | list[str] | None:
+    """Returns the prerequisite that a text names; raises Refused if the task does not have it.
+    `POINT/NAME[:OUTPUT]` is an atom, `xtrigger/LABEL` a list of labels, and `all` is None."""
+    if text == EVERYTHING:
+        return None
+    if text.startswith(XTRIGGER):
+        return _labels(pool, key, text.removeprefix(XTRIGGER))
+    return _atom(pool, key, text)
+
+
+def _labels(pool: TaskPool, key: Key, text: str) -> list[str]:
+    """Returns the label of the xtrigger that is named, or for `all` every one of the task."""
+    node, point = pool.node(key[1]), key[0]
+    known = [label for sequence, label in node.xtriggers if sequence.has(point)]
+    label = text.partition(":")[0]
+    if label == EVERYTHING:
+        return known
+    if label not in known:
+        has = f"it waits for {', '.join(known)}" if known else "it waits for no xtrigger"
+        name = pool.plan.name_of(key)
+        raise Refused(f"{name} does not wait for an xtrigger {label!r}; {has}")
+    return [label]
+
+
+def _atom(pool: TaskPool, key: Key, text: str) -> AtomMeaning:
+    task, _, output = text.rpartition(":")
+    if not task or "/" in output:
+        task, output = text, SUCCEEDED
+    known = {f"{pool.plan.word_of(one[:2])}:{one[2]}": one for one in _atoms_of(pool, key)}
+    asked = f"{task}:{standard_name(output)}"
+    if asked in known:  # also of a parent that the graph has not at this point
+        return known[asked]
+    point, name = unique_key(pool, task)
+    wanted = (point, name, standard_name(output))
+    asked = f"{pool.plan.word_of(wanted[:2])}:{wanted[2]}"
+    if asked not in known:
+        needs = f"it depends on {', '.join(known)}" if known else "it depends on nothing"
+        raise Refused(f'{pool.plan.name_of(key)} does not depend on "{asked}"; {needs}')
+    return wanted
+
+
+def _atoms_of(pool: TaskPool, key: Key) -> Iterator[AtomMeaning]:
+    """Yields every atom of a task's prerequisites, a family's as those of its members."""
+    point, name = key
+    for leaf, _ in pool.node(name).leaves_at(point):
+        parent, group = leaf.parent_point(point, pool.plan.initial), leaf.group
+        if group is None:
+            yield (parent, leaf.node, leaf.output)
+            continue
+        members = members_at(pool, group, parent, frozenset(pool.flows))
+        yield from ((parent, one, output) for one in members for output in group.outputs)
+
+
+def split_texts(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from filter(None, (part.strip() for part in text.split(",")))
 
 
 def _matching(

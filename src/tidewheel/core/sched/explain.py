@@ -487,13 +487,11 @@ def _why_unspawned(
     for arrow, _ in node.arrows_at(key[0]):
         true = _true_leaves(pool, arrow, _Waiting(key, flows, {}))
         missing += [arrow.leaves[number] for number in untrue_leaves(arrow.expression, true)]
-    found = list(_why_open(pool, missing, key, flows))
-    if found and key in pool.run.missed:  # in one flow; another may still bring it
-        again = f"trigger {pool.plan.word_of(key)}"
-        late = Reason(missed_text(pool, key), passes=False, command=again)
-        return [late, *(one for one in found if one.passes)]
-    if found:
-        return found
+    if found := list(_why_open(pool, missing, key, flows)):
+        if key not in pool.run.missed:
+            return found
+        late = Reason(missed_text(pool, key), False, f"trigger {pool.plan.word_of(key)}")
+        return [late, *(one for one in found if one.passes)]  # another flow may still bring it
     if (never := _why_never(pool, node, key, flows)) is not None:
         return [never]
     name, command = pool.plan.name_of(key), f"trigger {pool.plan.word_of(key)}"
@@ -514,10 +512,12 @@ def _why_never(
     if not has_begun or any(comes_by_chain(pool, node, key[0], flow) for flow in flows):
         return None
     name, text = pool.plan.name_of(key), missed_text(pool, key)
-    if pool.recall(*key) is not None:
-        text = (
-            f"{name} was removed, and nothing runs it again: its prerequisites were already met"
-        )
+    if (memory := pool.recall(*key)) is not None:
+        met = "its prerequisites were already met"
+        text = f"{name} was removed, and nothing runs it again: {met}"
+        if memory.held_back:
+            text = f"{name} was run or set with --wait: what follows it waits for another flow"
+            return Reason(text, False, f"set {pool.plan.word_of(key)}")
     if not any(may_spawn(pool, flow, key[0]) for flow in flows):
         is_before = key[0] < pool.run.start
         why = ": it is before the start point of the run" if is_before else ""

@@ -26,7 +26,7 @@ from tidewheel.core.sched.evaluation import leaf_value, worth
 from tidewheel.core.sched.flows import active_flows, may_spawn, stopped_flows
 from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.limits import is_parentless
-from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.pool import PastNeeded, TaskPool
 from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.task_state import (
     NO_FLOW,
@@ -39,6 +39,7 @@ from tidewheel.core.sched.task_state import (
 from tidewheel.lazy_dataclasses import NamedTuple
 
 TOLD_MAX = 10  # of one name, in one sentence; the rest are counted
+ValueOfAtom = Callable[[IndexedAtom, Flows], AtomValue]
 POINTS_MAX = 10_000  # looked at of one node; of more only those that are still remembered
 
 
@@ -90,17 +91,21 @@ class Missed(NamedTuple):
 
 def missed_text(pool: TaskPool, key: Key) -> str:
     """Returns why a task does not run that a reload brought too late, or whose flow was
-    stopped."""
-    memory = pool.recall(*key)
-    if memory is not None and (flows := _not_taken_in(memory)):
-        return chain_text(pool, key, min(flows))
+    stopped. It asks nobody for a past that is not at hand: the end of a run is told, too."""
     node, name = pool.node(key[1]), pool.plan.name_of(key)
-    flows = met_in(pool, node, key[0])
-    if not flows and (stopped := stopped_flows(pool)):
-        return f"{name} does not run by itself: {_named(stopped)} was stopped before it"
-    where = _in_flows(pool, flows)
     why = "what it needs was done" if node.arrows else "its point had passed"
-    return f"{name} does not run by itself{where}: {why} before a reload added it"
+    late, stopped = f"{why} before a reload added it", stopped_flows(pool)
+    try:
+        memory = pool.recall(*key) if node.arrows else None
+        if memory is not None and (not_taken := _not_taken_in(memory)):
+            return chain_text(pool, key, min(not_taken))
+        flows = met_in(pool, node, key[0])
+    except PastNeeded:
+        either = f"{late}, or {_named(stopped)} was stopped before it" if stopped else late
+        return f"{name} does not run by itself: {either}"
+    if not flows and stopped:
+        return f"{name} does not run by itself: {_named(stopped)} was stopped before it"
+    return f"{name} does not run by itself{_in_flows(pool, flows)}: {late}"
 
 
 def missed_texts(pool: TaskPool) -> dict[str, str]:
@@ -202,9 +207,15 @@ def needs_differ(pool: TaskPool, old: DependencyIndex, node: IndexedNode, point:
 
 def _needs(plan: DependencyIndex, node: IndexedNode, point: Point) -> set[tuple[object, ...]]:
     return {
-        (leaf.parent_point(point, plan.initial), *leaf.term)
+        (leaf.parent_point(point, plan.initial), *leaf.term, *_members(leaf))
         for leaf, _ in node.leaves_at(point)
     }
+
+
+def _members(leaf: IndexedAtom) -> list[str]:
+    """Returns the members of a family; of a mapped task none, as its elements come and go."""
+    is_family = leaf.group is not None and leaf.group.elements is None
+    return sorted(names_of(leaf)) if is_family else []
 
 
 def _missed_in(pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point) -> Flows:
@@ -232,7 +243,18 @@ def _missed_in(pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: P
             return _of_dropped(old, leaf)
         return leaf_value(pool, leaf, point, flows)
 
-    late = frozenset(flow for flow in not_taken if _lacks_new(pool, old, node, point, flow))
+    def open_if_new(leaf: IndexedAtom, flows: Flows) -> AtomValue:
+        seen = value(leaf, flows)
+        return max(seen, AtomValue.OPEN) if _is_new_output(old, leaf) else seen
+
+    late = frozenset(
+        flow
+        for flow in not_taken
+        if all(
+            seen > AtomValue.NOT_TAKEN
+            for seen in _arrow_values(node, point, frozenset({flow}), open_if_new)
+        )
+    )
     return late | (_met_in(pool, node, point, value) - not_taken)
 
 
@@ -242,22 +264,6 @@ def _not_taken_in(memory: TaskHistory) -> Flows:
         flow
         for flow, verdict in memory.verdicts.items()
         if (verdict.kind, verdict.death) == (VerdictKind.PRUNED, AtomValue.NOT_TAKEN)
-    )
-
-
-def _lacks_new(
-    pool: TaskPool, old: DependencyIndex, node: IndexedNode, point: Point, flow: int
-) -> bool:
-    """Says whether a task might run in a flow, if outputs that are new with a reload counted as
-    open."""
-
-    def value(leaf: IndexedAtom) -> AtomValue:
-        seen = leaf_value(pool, leaf, point, frozenset({flow}))
-        return max(seen, AtomValue.OPEN) if _is_new_output(old, leaf) else seen
-
-    return all(
-        worth(arrow.expression, list(map(value, arrow.leaves))) > AtomValue.NOT_TAKEN
-        for arrow, _ in node.arrows_at(point)
     )
 
 
@@ -288,24 +294,24 @@ def met_in(pool: TaskPool, node: IndexedNode, point: Point) -> Flows:
     return _met_in(pool, node, point, lambda leaf, flows: leaf_value(pool, leaf, point, flows))
 
 
-def _met_in(
-    pool: TaskPool,
-    node: IndexedNode,
-    point: Point,
-    value: Callable[[IndexedAtom, Flows], AtomValue],
-) -> Flows:
-    def is_met(flows: Flows) -> bool:
-        arrows = (arrow for arrow, _ in node.arrows_at(point))
-        return all(
-            worth(one.expression, [value(leaf, flows) for leaf in one.leaves]) is AtomValue.TRUE
-            for one in arrows
-        )
-
+def _met_in(pool: TaskPool, node: IndexedNode, point: Point, value: ValueOfAtom) -> Flows:
     return frozenset(
         flow
         for flow in pool.flows
-        if may_spawn(pool, flow, point) and is_met(frozenset({flow}))
+        if may_spawn(pool, flow, point)
+        and all(
+            seen is AtomValue.TRUE
+            for seen in _arrow_values(node, point, frozenset({flow}), value)
+        )
     )
+
+
+def _arrow_values(
+    node: IndexedNode, point: Point, flows: Flows, value: ValueOfAtom
+) -> Iterator[AtomValue]:
+    """Yields the value of each arrow into a task, if its atoms have these values."""
+    for arrow, _ in node.arrows_at(point):
+        yield worth(arrow.expression, [value(leaf, flows) for leaf in arrow.leaves])
 
 
 def _in_flows(pool: TaskPool, flows: Flows) -> str:
