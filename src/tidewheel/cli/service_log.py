@@ -13,7 +13,6 @@ from tidewheel.cli.pages.format import error_text
 from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.quantities import show_duration
 from tidewheel.runners.containers.stage_spec import STAGE_TITLE
-from tidewheel.services.delivery_troubles import delivery_trouble
 from tidewheel.services.service import ServiceReport
 
 WORK_LENGTH_MAX = 60
@@ -150,8 +149,6 @@ class ServiceLog:
         told = self._outage.told(report, time.monotonic())
         if report.event in OF_OUTAGE:
             facts = {**facts, "told": told}
-        elif trouble := delivery_trouble(report):
-            facts = {**facts, "told": trouble}
         is_said_later = (
             self._sums_up and report.event == "worker.stopped" and bool(facts["settled"])
         )

@@ -46,7 +46,6 @@ from tidewheel.runners.sanitize import printable
 from tidewheel.scheduler.inbox import MISTAKEN
 from tidewheel.scheduler.pending_batch import News, PendingBatch
 from tidewheel.scheduler.run_engine import RunEngine
-from tidewheel.services.delivery_troubles import delivery_trouble
 from tidewheel.services.service import ServiceReport
 
 if TYPE_CHECKING:
@@ -267,7 +266,7 @@ class RunPage:
             self._status = "lost"
         if words := TROUBLE.get(report.event):
             self.line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
-        elif told := delivery_trouble(report) or self._outage.told(report, time.monotonic()):
+        elif told := report.facts.get("told") or self._outage.told(report, time.monotonic()):
             self.line(safe(told))
 
     def stopping(self) -> None:
