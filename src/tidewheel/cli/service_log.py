@@ -66,7 +66,7 @@ SENTENCES = {
     "program.error": "{text}",
     "audit.head": "{number}:{sha256}",
     "job.started": "{task}  attempt {attempt}: {work}",
-    "job.ended": "{task}  attempt {attempt} {ending} in {took}{remark}",
+    "job.ended": "{task}  attempt {attempt} {ending}{lasted}{remark}",
 }
 
 OF_OUTAGE = ("store.unavailable", "store.back")  # said once for all services of a process
@@ -136,11 +136,14 @@ class ServiceLog:
         self._as_json, self._sums_up = as_json, sums_up
         self._begun: dict[tuple[str, int], float] = {}
         self._stopped: dict[tuple[str, int], str] = {}  # why
+        self._adopted: set[str] = set()  # tasks whose jobs began before this process
         self._outage = Outage()
 
     def report(self, report: ServiceReport) -> None:
         """Logs what a service reports; for people, only events that SENTENCES has words for."""
         facts = report.facts
+        if report.event == "lease.adopted":
+            self._adopted.add(str(facts["task"]))
         if report.event == "job.stopping":
             self._stopped[str(facts["task"]), int(str(facts["attempt"]))] = str(facts["reason"])
         if self._as_json:
@@ -170,9 +173,11 @@ class ServiceLog:
             attempt=task.attempt,
             ending=end.ending.value,
             seconds=round(took, 3),
+            adopted=task.id in self._adopted,
             error=error_text(end.error) if end.error else None,
             stopped=self._stopped.pop(key, None),
         )
+        self._adopted.discard(task.id)
 
     def leaves(self, left: Mapping[str, int], unknown: Sequence[str], *, idle: bool) -> None:
         """Logs that a worker exits: how many tasks it leaves, by reason, and those of its
@@ -225,7 +230,10 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
         fact, *nouns = _COUNTED[event]
         shown["counted"] = plural(int(str(facts[fact])), *nouns)
     if event == "job.ended":
-        shown["took"] = show_duration(float(str(facts["seconds"])))
+        took = show_duration(float(str(facts["seconds"])))
+        shown["lasted"] = (
+            "; it began under another worker" if facts["adopted"] else f" in {took}"
+        )
         shown["remark"] = f": {shown['error']}" if facts["error"] else ""
         if facts["stopped"]:
             shown["ending"] = f"stopped ({facts['stopped']})"
