@@ -841,6 +841,27 @@ def test_a_delay_as_others_call_it_is_refused_with_how_delays_are_written():
         flow.task("a", script="true", retries=3, retry_delay_seconds=10)
 
 
+def test_a_template_in_an_argument_is_a_warning_since_nothing_fills_it_in(tmp_path):
+    """In Airflow {{ ds }} is the date; here the job would be green, for a wrong partition."""
+    file = tmp_path / "nightly.py"
+    file.write_text(
+        "from tidewheel import Workflow\n"
+        "flow = Workflow('nightly', initial=1, final=2)\n"
+        "@flow.task\n"
+        "def load(day, table):\n"
+        "    print(day)\n"
+        "with flow.cycle('P1'):\n"
+        "    load('{{ ds }}', '{orders}')\n"
+    )
+    loaded = load_python(file, Findings())
+    assert loaded is not None
+    (finding,) = loaded.findings()
+    assert finding.code == "template-in-argument"
+    assert finding.severity is Severity.WARNING
+    assert "load(day='{{ ds }}')" in finding.message
+    assert "TIDEWHEEL_TASK_CYCLE_POINT" in finding.hint
+
+
 def test_a_workflow_that_is_given_a_schedule_is_refused_with_the_words_it_takes(tmp_path):
     file, findings = tmp_path / "nightly.py", Findings()
     file.write_text("from tidewheel import Workflow\nWorkflow('a', schedule='0 2 * * *')\n")
