@@ -362,6 +362,20 @@ def test_the_list_of_all_runs_is_one_click_away_and_has_the_age_of_a_stall(surge
     expect(row(page, surge)).to_be_visible()
 
 
+def test_the_grid_says_where_older_runs_are_once_there_are_some(site, page):
+    """A run that had just ended was gone as soon as the next one began."""
+    told = page.get_by_text("Older runs that have ended are in the List.")
+    first = site.begin("again", COUNTED)
+    status_of(site, first, "completed")
+    expect(row(page, first)).to_be_visible()
+    second = site.begin("again", COUNTED)
+    expect(row(page, second)).to_be_visible()
+    expect(told).to_be_visible()
+    expect(page.get_by_text(first, exact=True)).to_have_count(0)
+    page.get_by_role("button", name="List").click()
+    expect(page.get_by_text(first, exact=True)).to_be_visible()
+
+
 # ---- a wall, titles, notifications ----
 
 

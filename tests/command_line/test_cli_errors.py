@@ -172,6 +172,8 @@ def test_a_wrong_request_is_refused(tidewheel, arguments, what):
         ("vip", "run DIR (it validates first)"),
         ("help", "--help, or tidewheel COMMAND --help"),
         ("start", "run DIR"),
+        ("lint", "validate DIR --strict"),
+        ("edit", "reload RUN (after a change of its files), or broadcast RUN"),
     ],
 )
 def test_a_command_of_another_scheduler_is_answered_with_what_does_the_same(

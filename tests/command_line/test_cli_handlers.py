@@ -83,6 +83,7 @@ def test_the_page_of_a_task_shows_the_last_calls_in_the_handlers_own_code(pipe, 
         "              pipe.py:16 in look_up\n"
         '                return spec["nothere"]\n'
     ) in page
+    assert "KeyError: 'nothere' (pipe.py:16)\n" in page.partition("attempts\n")[2]
     pipe("parse")  # raised in a library
     page = tidewheel("task", "parse").out
     assert "              pipe.py:26 in parse\n" in page and "decoder.py" not in page

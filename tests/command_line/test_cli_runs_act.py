@@ -173,6 +173,15 @@ def test_a_scheduler_that_does_not_answer_is_no_success(tidewheel):
     assert "tidewheel show forecast/run1 --history" in silent.err
 
 
+def test_who_waits_for_a_scheduler_that_is_silent_is_told_what_for(tidewheel):
+    """After a kill -9 nothing was said for half a minute."""
+    started(tidewheel)
+    waited = "waiting for the scheduler of forecast/run1 to answer"
+    assert waited in tidewheel("pause", "--timeout", "3s").err
+    assert waited not in tidewheel("pause", "--timeout", "0.2s").err
+    assert waited not in tidewheel("pause", "--timeout", "3s", "--json").err
+
+
 # ---- dry run ----
 
 

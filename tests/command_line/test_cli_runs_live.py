@@ -226,6 +226,21 @@ def test_a_file_in_python_has_changed_only_if_it_was_written_anew(tidewheel):
     assert again.status == 0 and "has changed" not in again.out + again.err
 
 
+def test_who_commands_a_run_whose_scheduler_was_killed_is_told_to_resume_it(tidewheel):
+    """The advice was to look at the history of a command that nobody would ever obey."""
+    folder = tidewheel.folder / "flow"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(FLOW)
+    soon = {"TIDEWHEEL_SCHEDULER_LEASE_SECONDS": "4"}
+    with tidewheel.started("run", "flow", "--pause", **soon) as running:
+        running.read_until("paused")
+        running.send(signal.SIGKILL)
+        running.wait(None)
+    silent = tidewheel("stop", "flow", "--timeout", "8s")
+    assert silent.status != 0
+    assert "is gone" in silent.err and "tidewheel run flow/run1" in silent.err
+
+
 def test_a_log_is_followed_until_the_job_has_ended(tidewheel):
     folder = tidewheel.folder / "waits"
     folder.mkdir()

@@ -224,6 +224,14 @@ def test_a_number_is_refused_by_the_name_under_which_it_was_given(client, fields
     assert "_seconds" not in str(refused.value) and "max_" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [("key", "unique_key"), ("kwargs", "spec"), ("comand", "command")]
+)
+def test_a_field_that_is_called_otherwise_here_is_refused_with_its_name(client, theirs, ours):
+    with pytest.raises(InvalidTask, match=f"no field '{theirs}'; did you mean '{ours}'"):
+        client.submit(**{theirs: "x"})
+
+
 def test_only_the_count_of_retries_can_be_amended(client):
     client.submit(id="a", command="true", armed=False)
     with pytest.raises(InvalidTask, match="the delays cannot be changed"):
@@ -603,8 +611,10 @@ def test_waiting_ends_when_all_have_ended_and_tells_the_way(client, url):
 
 def test_waiting_too_long_is_a_timeout(client):
     client.submit(id="a", spec=1)
-    with pytest.raises(TimeoutError):
-        client.wait("a", timeout=0.01)
+    client.submit(id="b", spec=1)
+    client.cancel("b")
+    with pytest.raises(TimeoutError, match=r"not ended after 0\.05 s: a \(ready\)"):
+        client.wait("a", "b", timeout=0.05)
     with pytest.raises(NotFound):
         client.wait("nope")
 

@@ -356,6 +356,7 @@ def test_the_kind_of_values_decides_how_they_are_written(tmp_path, values, names
         ("[runtime]\n[[a<n>]]\n", 2, "parameter 'n' in a<n> is not defined | define it"),
         ("[task parameters]\nmem = 1\n[runtime]\n[[a<men>]]\n", 4, "did you mean 'mem'?"),
         ("[task parameters]\nm =\n[runtime]\n[[a<m>]]\n", 4, "has no values"),
+        ("[task parameters]\nm = 1..{{N}}\n[runtime]\n[[a<m>]]\n", 4, "has no values"),
         ("[task parameters]\nm = 1..2\n[runtime]\n[[a<m-1>]]\n", 4, "are for graphs"),
         ("[task parameters]\nm = 1..2\n[runtime]\n[[a<m=7>]]\n", 4, "its values are 1, 2"),
         ("[task parameters]\nm = 1..2\n[runtime]\n[[a<m]]\n", 4, "brackets < > do not match"),

@@ -686,6 +686,7 @@ def test_an_arrow_that_binds_tighter_than_meant_is_refused_with_the_parentheses(
     [
         (lambda a, b, c, _d: (a and b) >> c, "write '&' for 'and'"),
         (lambda a, b, c, _d: (a or b) >> c, "'|' for 'or'"),
+        (lambda a, b, _c, _d: a >> b if a else None, "decided in the function"),
         (lambda a, b, _c, _d: a >> (not b), "such as a.failed"),
         (lambda a, b, c, _d: a >> (b >> c), "a >> b >> c"),
         (lambda a, b, c, _d: a >> (b | c), "use '&'"),
@@ -832,6 +833,42 @@ def test_numbers_as_offsets_are_for_numbered_points():
     a = flow.task("a")
     with pytest.raises(BadStatement, match=r'a\["-P1D"\]'):
         a[-1]
+
+
+def test_a_delay_as_others_call_it_is_refused_with_how_delays_are_written():
+    flow, *_ = integer_flow()
+    with pytest.raises(BadStatement, match=r'retries=\["10s", "1m"\]'):
+        flow.task("a", script="true", retries=3, retry_delay_seconds=10)
+
+
+def test_a_template_in_an_argument_is_a_warning_since_nothing_fills_it_in(tmp_path):
+    """In Airflow {{ ds }} is the date; here the job would be green, for a wrong partition."""
+    file = tmp_path / "nightly.py"
+    file.write_text(
+        "from tidewheel import Workflow\n"
+        "flow = Workflow('nightly', initial=1, final=2)\n"
+        "@flow.task\n"
+        "def load(day, table):\n"
+        "    print(day)\n"
+        "with flow.cycle('P1'):\n"
+        "    load('{{ ds }}', '{orders}')\n"
+    )
+    loaded = load_python(file, Findings())
+    assert loaded is not None
+    (finding,) = loaded.findings()
+    assert finding.code == "template-in-argument"
+    assert finding.severity is Severity.WARNING
+    assert "load(day='{{ ds }}')" in finding.message
+    assert "TIDEWHEEL_TASK_CYCLE_POINT" in finding.hint
+
+
+def test_a_workflow_that_is_given_a_schedule_is_refused_with_the_words_it_takes(tmp_path):
+    file, findings = tmp_path / "nightly.py", Findings()
+    file.write_text("from tidewheel import Workflow\nWorkflow('a', schedule='0 2 * * *')\n")
+    assert load_python(file, findings) is None
+    (finding,) = findings
+    assert "unexpected keyword argument 'schedule'" in finding.message
+    assert "initial=, final=" in finding.hint and "wait_for_clock=" in finding.hint
 
 
 def test_a_setting_that_does_not_exist_is_refused_with_the_nearest():

@@ -309,11 +309,13 @@ def test_killed_and_started_again_it_goes_on_with_its_jobs(tidewheel):
         up.send(signal.SIGKILL)
         up.wait()
     assert (tidewheel.state / "server.json").exists()
-    with started(tidewheel) as up:
-        welcome(up)
+    with tidewheel.started("up", "--port", "0") as up:
         up.read_until("lease.adopted")
         gate.write_text("go\n")
         eventually_told(lambda: is_succeeded(tidewheel, "long"), "the job's end")
+        # Not how long this process has followed it, as if that were all.
+        ended = up.read_until("job.ended")
+        assert ended.endswith("long  attempt 1 succeeded; it began under another worker\n")
     assert marks.read_text() == "begun\nended\n"
 
 

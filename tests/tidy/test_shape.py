@@ -20,8 +20,8 @@ from tidewheel.store.sqlite_file import SQLITE_SCHEMA
 # keys of Swarms; errors in groups, their lines; logs: levels,
 # scanning, searching, what is printed of it; the grid of runs by points;
 # tasks submitted again, definitions compared, tasks that a reload brings too late; the writer
-# of SQLite, answers to commands, alerts that reached nobody
-FILES_MAX = 484
+# of SQLite
+FILES_MAX = 482
 CLASS_NAMES_TWICE_MAX = 11  # goal: 15
 GERUNDS_MAX = 1  # goal: 10
 # In how many files of src and web/src a field of tasks is named: one that tasks are found by,

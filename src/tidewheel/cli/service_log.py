@@ -13,7 +13,6 @@ from tidewheel.cli.pages.format import error_text
 from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.quantities import show_duration
 from tidewheel.runners.containers.stage_spec import STAGE_TITLE
-from tidewheel.scheduler.delivery_troubles import delivery_trouble
 from tidewheel.services.service import ServiceReport
 
 WORK_LENGTH_MAX = 60
@@ -69,7 +68,7 @@ SENTENCES = {
     "program.error": "{text}",
     "audit.head": "{number}:{sha256}",
     "job.started": "{task}  attempt {attempt}: {work}",
-    "job.ended": "{task}  attempt {attempt} {ending} in {took}{remark}",
+    "job.ended": "{task}  attempt {attempt} {ending}{lasted}{remark}",
 }
 
 OF_OUTAGE = ("store.unavailable", "store.back")  # said once for all services of a process
@@ -139,11 +138,14 @@ class ServiceLog:
         self._as_json, self._sums_up = as_json, sums_up
         self._begun: dict[tuple[str, int], float] = {}
         self._stopped: dict[tuple[str, int], str] = {}  # why
+        self._adopted: set[str] = set()  # tasks whose jobs began before this process
         self._outage = Outage()
 
     def report(self, report: ServiceReport) -> None:
         """Logs what a service reports; for people, only events that SENTENCES has words for."""
         facts = report.facts
+        if report.event == "lease.adopted":
+            self._adopted.add(str(facts["task"]))
         if report.event == "job.stopping":
             self._stopped[str(facts["task"]), int(str(facts["attempt"]))] = str(facts["reason"])
         if self._as_json:
@@ -152,8 +154,6 @@ class ServiceLog:
         told = self._outage.told(report, time.monotonic())
         if report.event in OF_OUTAGE:
             facts = {**facts, "told": told}
-        elif trouble := delivery_trouble(report):
-            facts = {**facts, "told": trouble}
         is_said_later = (
             self._sums_up and report.event == "worker.stopped" and bool(facts["settled"])
         )
@@ -175,9 +175,11 @@ class ServiceLog:
             attempt=task.attempt,
             ending=end.ending.value,
             seconds=round(took, 3),
+            adopted=task.id in self._adopted,
             error=error_text(end.error) if end.error else None,
             stopped=self._stopped.pop(key, None),
         )
+        self._adopted.discard(task.id)
 
     def leaves(self, left: Mapping[str, int], unknown: Sequence[str], *, idle: bool) -> None:
         """Logs that a worker exits: how many tasks it leaves, by reason, and those of its
@@ -234,7 +236,10 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
         fact, *nouns = _COUNTED[event]
         shown["counted"] = plural(int(str(facts[fact])), *nouns)
     if event == "job.ended":
-        shown["took"] = show_duration(float(str(facts["seconds"])))
+        took = show_duration(float(str(facts["seconds"])))
+        shown["lasted"] = (
+            "; it began under another worker" if facts["adopted"] else f" in {took}"
+        )
         shown["remark"] = f": {shown['error']}" if facts["error"] else ""
         if facts["stopped"]:
             shown["ending"] = f"stopped ({facts['stopped']})"

@@ -51,6 +51,9 @@ POLL_SECONDS_MAX = 0.5
 TASKS_PER_CALL_MAX = 1_000
 
 
+TOLD_MAX = 10  # tasks that a message names
+
+
 async def wait_for(
     store: Store,
     task_ids: Sequence[TaskId],
@@ -68,9 +71,18 @@ async def wait_for(
         loop.call_soon_threadsafe(changed.set)
 
     stop_listening = store.listen(ring)
+    seen: dict[TaskId, Task] = {}
     try:
         async with asyncio.timeout(timeout):
-            return await _watch(store, task_ids, changed, on_progress)
+            return await _watch(store, task_ids, changed, on_progress, seen)
+    except TimeoutError:
+        left = [
+            one for one in dict.fromkeys(task_ids) if one not in seen or not seen[one].ended
+        ]
+        states = [f"{one} ({seen[one].status if one in seen else 'not seen'})" for one in left]
+        more = f" and {len(left) - TOLD_MAX} more" if len(left) > TOLD_MAX else ""
+        told = ", ".join(states[:TOLD_MAX]) + more
+        raise TimeoutError(f"not ended after {timeout} s: {told}") from None
     finally:
         stop_listening()
 
@@ -80,8 +92,8 @@ async def _watch(
     task_ids: Sequence[TaskId],
     changed: asyncio.Event,
     on_progress: Callable[[Task], None] | None,
+    seen: dict[TaskId, Task],
 ) -> list[Task]:
-    seen: dict[TaskId, Task] = {}
     pause = POLL_SECONDS_FIRST
     while True:
         changed.clear()

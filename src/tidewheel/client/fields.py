@@ -196,6 +196,8 @@ _TEXTS = frozenset(
 )
 RESOURCE_FIELDS = ("cpu", "memory", "gpu", "labels", "nodes", "exclusive", "buffer", "flavours")
 FIELD_NAMES = frozenset(TaskFields.__annotations__) | {"queue"}
+# What other queues, and an option, call fields.
+_OF_OTHERS = {"key": "unique_key", "args": "spec", "kwargs": "spec", "countdown": "delay"}
 
 
 def new_task(queue: str, fields: Mapping[str, Any], new_id: Callable[[], str]) -> NewTask:
@@ -279,15 +281,14 @@ def amendment(task_id: str, fields: Mapping[str, Any]) -> Amendment:
 
 
 def _unknown_findings(fields: Mapping[str, Any]) -> list[str]:
-    findings: list[str] = []
     if fields.keys() <= FIELD_NAMES:
-        return findings
-    for name in fields:
-        if name not in FIELD_NAMES:
-            near = get_close_matches(str(name), FIELD_NAMES, n=1)
-            known = "the fields are " + ", ".join(sorted(FIELD_NAMES))
-            hint = f"did you mean {near[0]!r}?" if near else known
-            findings.append(f"there is no field {name!r}; {hint}")
+        return []
+    known = "the fields are " + ", ".join(sorted(FIELD_NAMES))
+    findings = []
+    for name in [one for one in fields if one not in FIELD_NAMES]:
+        near = get_close_matches(_OF_OTHERS.get(name, str(name)), FIELD_NAMES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else known
+        findings.append(f"there is no field {name!r}; {hint}")
     return findings
 
 

@@ -49,7 +49,6 @@ from tidewheel.ports.store import Store
 from tidewheel.runners.event_handlers import HandlerCommand, HandlerEnd, run_handler
 from tidewheel.scheduler import pending_batch
 from tidewheel.scheduler.code_tasks import CodeTasks, until_stored
-from tidewheel.scheduler.delivery_troubles import DeliveryTroubles
 from tidewheel.scheduler.handler_templates import (
     REPEATABLE,
     Done,
@@ -63,7 +62,7 @@ from tidewheel.scheduler.handler_templates import (
     nobody_waits,
 )
 from tidewheel.scheduler.mail import Mailer, MailSettings
-from tidewheel.scheduler.run_files import RunFiles
+from tidewheel.scheduler.run_files import DeliveryTroubles, RunFiles
 from tidewheel.scheduler.submissions import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.timers import TASK_TIMERS
 from tidewheel.services.definitions.snapshot import RestoredDefinition

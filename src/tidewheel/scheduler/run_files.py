@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
 from tidewheel.core.operator.definition import StoredDefinition
-from tidewheel.core.operator.run_log import LogEntry, Way, WayLines
+from tidewheel.core.operator.run_log import LogEntry, RunLogLine, Way, WayLines
+from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Unavailable
+from tidewheel.ports.clock import Clock
 from tidewheel.runners.job_directory import read_plain
 from tidewheel.runners.sanitize import printable
 from tidewheel.services.definition_sync import note_definition, remove_old_files
 from tidewheel.services.definitions.snapshot import unpack
 from tidewheel.services.paths import log_generation, log_generations
+from tidewheel.services.service import OnReport, ServiceReport
 
 FOLDERS = ("log/scheduler", "log/job", "log/config", "share/cycle", "work", "bin")
 MESSAGE = "CYLC_MESSAGE="
@@ -150,3 +153,54 @@ def _shown(second: int) -> str:
 def _spelled(text: str) -> str:
     """Returns a job's text with further lines indented: none must look like a log line."""
     return "\n    ".join(map(printable, text.splitlines()))
+
+
+class DeliveryTroubles:
+    """Passes on what handlers and mail of a run report, and writes troubles into its log."""
+
+    def __init__(
+        self, run: RunView, files: RunFiles, clock: Clock, on_report: OnReport
+    ) -> None:
+        self._run, self._files = run, files
+        self._clock, self._on_report = clock, on_report
+        self.heed(run.updated_at)
+
+    def heed(self, now: Instant) -> None:
+        """Takes the time of the store, from which those of the lines are counted."""
+        self._now, self._heard_at = now, self._clock.monotonic()
+
+    def tell(self, report: ServiceReport) -> None:
+        """Passes a report on, with the name of the run and, as `told`, what people are told."""
+        facts = {"run": self._run.name, **report.facts}
+        if told := _undelivered(report):
+            at = Instant(self._now + self._clock.monotonic() - self._heard_at)
+            self._files.write_log([RunLogLine("ERROR", told)], at)
+            facts["told"] = told
+        self._on_report(ServiceReport(service=report.service, event=report.event, facts=facts))
+
+
+def _undelivered(report: ServiceReport) -> str:
+    """Returns what a report says of an alert that reached nobody; "" for other reports."""
+    facts = report.facts
+    match report.event:
+        case "handler.failed":
+            return _handler_failed(facts)
+        case "handler.dropped":
+            return "event handlers were ended before their end; the next scheduler calls them"
+        case "mail.failed":
+            server = facts.get("server")
+            advice = f" (mail server {server}; TIDEWHEEL_SMTP names another)" if server else ""
+            return f"no mail to {facts['to']} was sent: {facts['error']}{advice}"
+        case "mail.dropped":
+            of = f"{facts['handled']} of {facts['id']}"
+            return f"no mail was sent about {of}: too many wait; the next scheduler sends it"
+        case _:
+            return ""
+
+
+def _handler_failed(facts: Mapping[str, object]) -> str:
+    handled = facts.get("handled")
+    what = f"event handler for {handled} of {facts['id']}" if handled else f"{facts['id']}"
+    written = str(facts.get("output", "")).strip().splitlines()
+    last = f"; its last line: {written[-1]}" if written else ""
+    return f"{what} failed: {facts['error']}{last}"

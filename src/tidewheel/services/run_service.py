@@ -295,10 +295,12 @@ async def awaited_answer(
         async with asyncio.timeout(seconds_max):
             return await _watch(store, run, number, verb, changed)
     except TimeoutError:
-        raise NoAnswer(
-            f"the scheduler of {run.name} did not answer {verb} within {seconds_max:g} s; "
-            f"the command waits for it: tidewheel show {shlex.quote(run.name)} --history"
-        ) from None
+        name = shlex.quote(run.name)
+        advice = f"the command waits for it: tidewheel show {name} --history"
+        if not (await store.run(run.number)).is_driven(await store.now()):
+            advice = f"it is gone, and the command waits for the next one: tidewheel run {name}"
+        seen = f"the scheduler of {run.name} did not answer {verb} within {seconds_max:g} s"
+        raise NoAnswer(f"{seen}; {advice}") from None
     finally:
         stop_listening()
 

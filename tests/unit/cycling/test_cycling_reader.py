@@ -101,6 +101,16 @@ def test_any_text_is_a_point_an_interval_an_offset_or_is_refused(reader, text):
             read(text)
 
 
+@pytest.mark.parametrize("text", ["daily", "@daily", "0 6 * * *"])
+def test_the_schedule_of_another_program_is_refused_with_recurrences_that_say_it(text):
+    reader = CyclingReader("gregorian")
+    with pytest.raises(BadCycling) as refusal:
+        reader.recurrence(text, reader.point("20000101"), None)
+    for written in ("T02", "T-30", "PT6H", "W-1T02"):
+        assert written in refusal.value.hint
+        reader.recurrence(written, reader.point("20000101"), None)
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

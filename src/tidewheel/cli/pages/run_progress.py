@@ -267,7 +267,7 @@ class RunPage:
             self._status = "lost"
         if words := TROUBLE.get(report.event):
             self.line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
-        elif told := delivery_trouble(report) or self._outage.told(report, time.monotonic()):
+        elif told := report.facts.get("told") or self._outage.told(report, time.monotonic()):
             self.line(safe(told))
 
     def stopping(self) -> None:

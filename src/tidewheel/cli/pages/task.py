@@ -25,6 +25,7 @@ from tidewheel.cli.pages.format import (
     Columns,
     Document,
     at,
+    error_text,
     fact,
     flows_text,
     last_frames,
@@ -245,7 +246,7 @@ ATTEMPT_COLUMNS: dict[str, Callable[[AttemptView], str]] = {
     ),
     "ENDED BY": lambda one: one.ended_by.value if one.ended_by else "running",
     "EXIT": lambda one: "" if one.exit_status is None else str(one.exit_status),
-    "REMARK": lambda one: one.error.description if one.error else _metrics_text(one.metrics),
+    "REMARK": lambda one: error_text(one.error) if one.error else _metrics_text(one.metrics),
 }
 
 

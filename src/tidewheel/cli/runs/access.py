@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
     from tidewheel.core.operator.verbs import Command
 
+QUIET_SECONDS = 2.0  # then people are told what a command waits for
 JOB = ("TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET", "TIDEWHEEL_WORKFLOW_ID")
 
 Document = dict[str, object]
@@ -92,6 +93,7 @@ def give(
     ``command`` makes it from the words behind the run. With `any_word`, a first word that names
     no run counts among these.
     """
+    import asyncio
     import json
 
     from tidewheel.core.operator.verbs import command_text
@@ -109,7 +111,17 @@ def give(
     async def ask(runs: Runs) -> Given:
         target = await find_target(runs, words, any_word=any_word)
         asked = command(target)
-        made = await runs.give(target.run, asked, seconds_max=seconds_max)
+        waits = f"waiting for the scheduler of {target.run} to answer …"
+
+        def tell() -> None:
+            if not session.as_json:
+                note(waits)
+
+        telling = asyncio.get_running_loop().call_later(QUIET_SECONDS, tell)
+        try:
+            made = await runs.give(target.run, asked, seconds_max=seconds_max)
+        finally:
+            telling.cancel()
         return Given(made.run, asked, made.number, made.document)
 
     return with_runs(session, ask)

@@ -332,6 +332,11 @@ RECURRENCES_ACCEPTED = (
     "R[n]/interval/end or R[n]/start/end, where a start or end may be ^ or $"
 )
 
+CRON_ACCEPTED = (
+    "write T02 for every day at 02:00, T-30 for every hour at half past, PT6H for every six "
+    "hours, or W-1T02 for every Monday"
+)
+
 # Neither daily, @daily nor a line of cron is mistaken for a date-time.
 _OF_OTHERS = pattern(r"@?[A-Za-z]{4,}|@.*|.*\*.*")
 _REPETITIONS = pattern(r"R(\d{0,15})", re.ASCII)
@@ -437,7 +442,8 @@ def read_form(text: str) -> Form:
     form = _FORMS.get(("R" if repeats else "") + kinds)
     is_foreign = _OF_OTHERS.fullmatch(text) is not None
     if form is None or is_foreign or any(part.startswith("R") for part in parts):
-        raise BadCycling(f"{text!r} is not a valid recurrence", RECURRENCES_ACCEPTED)
+        accepted = CRON_ACCEPTED if is_foreign else RECURRENCES_ACCEPTED
+        raise BadCycling(f"{text!r} is not a valid recurrence", accepted)
     if repetitions == 0:
         raise BadCycling(f"{text!r} has no cycle point", "write R1 for one cycle point")
     kind, names = form

@@ -236,7 +236,9 @@ class Parameters:
         if not known:
             others = [one for one in self.values if one != name]
             lacks = "is not defined" if known is None else "has no values"
-            hint = meant(name, others, f"define it: [task parameters] {name} = 1..3")
+            hint = f"correct its values, as in [task parameters] {name} = 1..3"
+            if known is None:
+                hint = meant(name, others, f"define it: [task parameters] {name} = 1..3")
             seen = f"parameter {name!r} in {_shown(text)} {lacks}"
             raise BadParameter(seen, hint, "unknown-parameter")
         if name in self.lists and (sign or value is not None):

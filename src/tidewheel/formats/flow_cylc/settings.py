@@ -428,6 +428,9 @@ class _Reader:
     def _parameters(self) -> Parameters:
         values = self._values("task parameters", items.TASK_PARAMETERS)
         templates = cast("dict[str, str]", values.pop("templates", {}))
+        written = self._root.section("task parameters")
+        for item in () if written is None else written.items():
+            values.setdefault(item.name, ())  # it has a finding: it is defined, but wrong
         from_lists = {name: one for name, one in values.items() if isinstance(one, ListSource)}
         for name in list(from_lists):
             if name[-1:].isdigit():

@@ -381,6 +381,16 @@ def read_arguments(
             places = ", ".join("…" for _ in lacking)
             hint = f"call it with the tasks that return these values: {name}({places})"
             findings.error("missing-argument", seen, hint, position)
+        for parameter, value in given.items():
+            if isinstance(value, str) and "{{" in value and "}}" in value:
+                findings.warning(
+                    "template-in-argument",
+                    f"{name}({parameter}={value!r}): the function gets this text as it is, for "
+                    "no template is filled in",
+                    "read the cycle point in the function: "
+                    'os.environ["TIDEWHEEL_TASK_CYCLE_POINT"]',
+                    position,
+                )
         inputs = {one: value for one, value in given.items() if isinstance(value, TermLeaf)}
         for parameter, parent in inputs.items():
             if wrong := _wrong_type(ledger, name, parameter, parent):

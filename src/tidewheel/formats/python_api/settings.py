@@ -26,6 +26,9 @@ from tidewheel.formats.flow_cylc.values import BadValue, ValueKind, duration_sec
 from tidewheel.formats.python_api.terms import BadStatement
 from tidewheel.quantities import REPEATED_MAX, parse_duration, parse_retries
 
+# As Airflow, Celery and Prefect say it.
+_RETRY_WORDS = ("retry_delay", "retry_delays", "retry_delay_seconds", "default_retry_delay")
+
 Duration = str | float | timedelta  # "PT10M", "10m", 600 or timedelta(minutes=10)
 Retries = int | str | timedelta | Iterable[Duration]  # how often, or the delay before each
 Values = dict[str, object]
@@ -101,6 +104,8 @@ def read_settings(
         if word not in Settings.__annotations__:
             near = get_close_matches(word, Settings.__annotations__, n=1)
             guess = f"did you mean {near[0]}=? " if near else ""
+            if word in _RETRY_WORDS:
+                guess = 'write the delays into retries=, as in retries=["10s", "1m"]; '
             known = ", ".join(Settings.__annotations__)
             seen = f"{who} has the unknown setting {word}="
             raise BadStatement(seen, f"{guess}expected one of {known}")

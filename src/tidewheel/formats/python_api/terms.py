@@ -460,5 +460,6 @@ def _no_truth(value: object) -> BadStatement:
     return BadStatement(
         f"{value} is neither true nor false while the workflow is being defined",
         "write '&' for 'and' and '|' for 'or', with parentheses: (a & b) >> c; for 'not' "
-        "wait for the output that is meant, such as a.failed",
+        "wait for the output that is meant, such as a.failed; what depends on a value of a "
+        "task is decided in the function that takes the value",
     )

@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Unpack, overload
@@ -323,7 +324,11 @@ def load_python(path: Path, findings: Findings) -> Workflow | None:
         said = f"{type(error).__name__}: {error}"
         more = "…" if len(said) > SAID_LENGTH_MAX else ""
         seen = f"the file could not be executed: {said[:SAID_LENGTH_MAX]}{more}"
-        hint = _calls_of(error) or "run it with python3 to see where this comes from"
+        hint = (
+            _hint_of_words(error)
+            or _calls_of(error)
+            or "run it with python3 to see where this comes from"
+        )
         findings.error("python-error", seen, hint, _place_of(error, path))
         return None
     if len(workflows) != 1:
@@ -337,6 +342,17 @@ def load_python(path: Path, findings: Findings) -> Workflow | None:
         findings.error("no-workflow", message, advice, Position(str(path)))
         return None
     return workflows[0]
+
+
+def _hint_of_words(error: BaseException) -> str:
+    """Returns which words a workflow takes, if it was given another one; else ""."""
+    if not isinstance(error, TypeError) or not str(error).startswith("Workflow.__init__()"):
+        return ""
+    words = ", ".join(f"{one}=" for one in list(signature(Workflow).parameters)[1:])
+    return (
+        f"Workflow takes a name, {words}; when tasks run is said by with flow.cycle(…): and "
+        "by wait_for_clock= of a task"
+    )
 
 
 def workflows_in(home: str) -> list[Workflow]:

@@ -97,12 +97,15 @@ function useAlarming(runs: readonly GridRun[] | undefined, counts: Readonly<Reco
   return (counts?.stalled ?? 0) + (counts?.error ?? 0) + beside;
 }
 
+const LATER_RUN = /\/run([2-9]|\d\d+)$/; // of a workflow that has an older run, unless it was deleted
+
 function Grid({ runs, error, retry, wall, leftOut, asked }: { runs: readonly GridRun[] | undefined; error: unknown; retry: () => void; wall: boolean; leftOut: number; asked: boolean }) {
   if (runs === undefined) return error !== null ? <Failure error={error} retry={retry} /> : <Loading what="runs" />;
   if (runs.length === 0 && asked) return <Empty title="No run matches">Change the filter, or look at the <b>List</b>: the grid shows only the newest run of each workflow, and all runs that have not ended.</Empty>;
   return (
     <>
       <RunGrid runs={runs} wall={wall} />
+      {!wall && runs.some((run) => LATER_RUN.test(run.name)) && <p className="muted left-out">Older runs that have ended are in the <b>List</b>.</p>}
       {leftOut > 0 && <p className="muted left-out">{countText(leftOut, "more run")} not shown: filter by name or status to see {leftOut === 1 ? "it" : "them"}.</p>}
     </>
   );
