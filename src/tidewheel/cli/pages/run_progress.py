@@ -43,7 +43,6 @@ from tidewheel.core.sched.spawn import CLOCK, RETRY
 from tidewheel.core.sched.task_state import JobPhase, Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
 from tidewheel.runners.sanitize import printable
-from tidewheel.scheduler.delivery_troubles import delivery_trouble
 from tidewheel.scheduler.inbox import MISTAKEN
 from tidewheel.scheduler.pending_batch import News, PendingBatch
 from tidewheel.scheduler.run_engine import RunEngine

@@ -209,7 +209,6 @@ async def _with_nearest(runs: Runs, unknown: NotFound) -> NotFound:
     near = nearest(unknown.name, known)
     if near is None:
         return unknown
-    from tidewheel.cli.error_output import LikeAnother
 
     return LikeAnother(unknown, near)
 
