@@ -143,7 +143,7 @@ def test_a_mistake_of_ours_is_told_without_its_reasons_and_a_slow_store_in_time(
         raise RuntimeError(f"secret {call.client}")
 
     async def stuck(call: Call) -> object:
-        await call.stopping.wait()
+        await call.server.stopping.wait()
         return {}
 
     guard = Needs(scopes=(Scope.READ,), names=no_name)

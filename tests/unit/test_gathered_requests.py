@@ -389,9 +389,19 @@ def test_the_table_finds_each_route_by_its_path(route):
 
 
 @pytest.mark.parametrize(
-    "path", ["", "/", "//", "/api/v1/tasks/", "/api/v1/tasks//logs/out", "/api/v1", "/healthz/"]
+    "path",
+    [
+        "",
+        "/",
+        "//",
+        "/api/v1/tasks/",
+        "/api/v1/tasks//logs/out",
+        "/api/v1",
+        "/healthz/",
+        "healthz",
+    ],
 )
-def test_a_path_with_an_empty_part_is_that_of_no_resource(path):
+def test_a_path_with_an_empty_part_or_without_a_slash_is_that_of_no_resource(path):
     found = RouteTable(ROUTES).find("GET", path)
     assert found is None or path == "/"
 

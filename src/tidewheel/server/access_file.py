@@ -430,9 +430,9 @@ def is_proxy(peer: str, proxies: Iterable[str]) -> bool:
 def person_behind(call: Call) -> Identity | None:
     """Returns the person whom a trusted proxy names in a request; None if it comes from
     elsewhere, whatever its headers say, or if no headers are to be believed."""
-    settings = call.people.now.header
+    settings = call.server.people.now.header
     peer = call.request.scope.get("extensions", {}).get(PEER, {}).get("host", "")
-    if settings is None or not is_proxy(peer, call.settings.proxies):
+    if settings is None or not is_proxy(peer, call.server.settings.proxies):
         return None
     return person_in(call.request.headers, settings)
 

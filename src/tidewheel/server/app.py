@@ -69,18 +69,35 @@ class RouteTable:
     def __init__(self, routes: Sequence[Route]) -> None:
         self._routes = routes
         self._trees: dict[str, _Fork] = {}
+        # Most paths are a row of words, and perhaps a parameter at the end: the fork before it.
+        self._usual: dict[tuple[str, str], _Fork] = {}
         for route in routes:
             fork = self._trees.setdefault(route.method, _Fork())
+            words: str | None = ""
             for part in route.path.split("/")[1:]:
+                if words is not None:
+                    self._usual[route.method, words] = fork
                 if not part.startswith("{"):
+                    words = None if words is None else f"{words}/{part}"
                     fork = fork.words.setdefault(part, _Fork())
                     continue
-                fork.named = fork.named or _Fork()
+                words, fork.named = None, fork.named or _Fork()
                 fork = fork.named
             fork.route = fork.route or route
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
         """Returns a route and its parameters as they were sent; None if there is none."""
+        words, slash, last = path.rpartition("/")
+        usual = self._usual.get((method, words))
+        if usual is not None and slash:
+            fixed, named = usual.words.get(last), usual.named
+            if fixed is not None:
+                if fixed.route is not None:
+                    return fixed.route, {}
+            elif named is not None and named.route is not None and last:
+                name = named.route.parts[-1]
+                assert name is not None, "the last part is no parameter"
+                return named.route, {name: last}
         parts = path.split("/")[1:]
         route = _at(self._trees.get(method), parts)
         if route is None:

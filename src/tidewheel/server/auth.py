@@ -69,12 +69,12 @@ def session_cookie(*, secure: bool) -> str:
 def shown_by(request: Request) -> ShownCredentials:
     """Returns the credentials in a request: a header counts before a cookie, because browsers
     send cookies without being asked."""
-    authorization = request.first.get("authorization")
+    authorization = request.first(b"authorization")
     if authorization is None:
         cookie = request.cookies.get(session_cookie(secure=request.is_secure))
         kind = TokenKind.BEARER if cookie is None else TokenKind.SESSION
         return ShownCredentials(kind, cookie)
-    scheme, _, text = authorization.partition(" ")
+    scheme, _, text = authorization.decode("latin-1").partition(" ")
     shown = text.strip() if scheme.lower() == "bearer" else ""
     return ShownCredentials(TokenKind.BEARER, shown)
 

@@ -46,22 +46,21 @@ class HeaderFields(Headers):
     """Holds the headers of a request; the first of a name is found without a search."""
 
     def __init__(self, raw: list[tuple[bytes, bytes]]) -> None:
-        self._list, self._count = raw, len(raw)  # as Starlette's own does, without its choices
-        self.first = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(raw)
-        }
+        self._list = raw  # as Starlette's own does, without its choices
+        self.first = dict(reversed(raw))  # as they came; few of them are looked at
 
     def getlist(self, name: str) -> list[str]:
-        if len(self.first) == self._count:  # no header comes twice
-            found = self.first.get(name.lower())
-            return [] if found is None else [found]
+        if len(self.first) == len(self._list):  # no header comes twice
+            found = self.first.get(name.lower().encode("latin-1"))
+            return [] if found is None else [found.decode("latin-1")]
         return super().getlist(name)
 
     def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as of a Mapping
-        return self.first.get(name.lower(), default)
+        found = self.first.get(name.lower().encode("latin-1"))
+        return default if found is None else found.decode("latin-1")
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name.lower() in self.first
+        return isinstance(name, str) and self.get(name) is not None
 
 
 class Request(requests.Request):
@@ -70,7 +69,8 @@ class Request(requests.Request):
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         super().__init__(scope, receive, send)
         self._fields = HeaderFields(scope["headers"])
-        self.first = self._fields.first  # the first header of each name, in small letters
+        # Returns the first header of a name in small letters, None if there is none.
+        self.first = self._fields.first.get
         client = scope.get("client")
         self.host: str = client[0] if client else ""  # of the caller
         self.is_secure: bool = scope["scheme"] == "https"
@@ -136,15 +136,13 @@ async def covered_page(
     return shown, start
 
 
-@dataclass(slots=True, kw_only=True)
-class Call:
-    """Holds everything about one request; ``task`` and ``run`` are set once looked up."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerParts:
+    """Holds what is the same for all requests of a server."""
 
-    store: Store
     asking: Store  # for looking up what a request concerns: nobody keeps it busy
     settings: ServerSettings
     metrics: Metrics
-    place: RequestSlot
     hub: EventBroadcaster
     services: RunServices
     gathered: GatheredRequests
@@ -152,9 +150,18 @@ class Call:
     authenticator: Authenticator
     stopping: asyncio.Event  # the server wants to end: handlers stop waiting
     routes: tuple[Route, ...]
-    request: Request  # for sign-ins, which read headers and cookies by themselves
     people: AccessFile
     provider: Provider
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """Holds everything about one request; ``task`` and ``run`` are set once looked up."""
+
+    server: ServerParts
+    store: Store
+    place: RequestSlot
+    request: Request  # for sign-ins, which read headers and cookies by themselves
     verb: str  # of the route
     is_audited: bool  # what it does is told in the audit
     path: Mapping[str, str]
@@ -177,7 +184,7 @@ class Call:
     @property
     def doors(self) -> AskedServices:
         """Returns the services for runs, for this request, which waits for its turn."""
-        return self.services.asked_by(self.place)
+        return self.server.services.asked_by(self.place)
 
     @property
     def secure(self) -> bool:
@@ -240,7 +247,7 @@ class Call:
     async def found_task(self) -> Task:
         """Returns the task that the path names; raises NotFound as `found_tasks` does."""
         if self.task is None:
-            task = await self.gathered.tasks.ask(TaskId(self.path["id"]))
+            task = await self.server.gathered.tasks.ask(TaskId(self.path["id"]))
             if not self.covers_queue(task.queue):
                 raise NotFound("task", task.id)
             self.task = task
@@ -250,10 +257,10 @@ class Call:
         """Returns tasks by their ids; raises NotFound for the first that is not there or is in
         a queue that the caller may not see: one is as unknown as the other."""
         try:
-            missing, found = None, await self.asking.get_many(ids)
+            missing, found = None, await self.server.asking.get_many(ids)
         except NotFound as error:  # the first that is unknown: those before it are there
             missing = error
-            found = await self.asking.get_many(ids[: ids.index(TaskId(error.name))])
+            found = await self.server.asking.get_many(ids[: ids.index(TaskId(error.name))])
         for task in found:
             if not self.covers_queue(task.queue):
                 raise NotFound("task", task.id)
@@ -275,7 +282,7 @@ class Call:
         cover, NotFound for one that it does, and for a number, which tells no name.
         """
         try:
-            return await self.asking.find_run(text, self.grant.names)
+            return await self.server.asking.find_run(text, self.grant.names)
         except NotFound:
             if is_of_others(self.grant.names, text):
                 self.require((access.run_name(text),))
@@ -309,7 +316,7 @@ class Call:
     def voiced(self, task: Claimed) -> Claimed:
         """Returns a task that the caller's worker holds, with the token for its job."""
         assert self.token is not None
-        return replace(task, token=self.authenticator.key.sign(self.token, task))
+        return replace(task, token=self.server.authenticator.key.sign(self.token, task))
 
     def covers(self, name: access.Name) -> bool:
         """Says whether the caller's token is for this name."""
@@ -348,7 +355,7 @@ class Call:
         """Says whether a worker, if any, was registered with this caller's token."""
         if worker is None or self.token is None:
             return False
-        return await self.authenticator.registrant(WorkerId(worker)) == self.token.number
+        return await self.server.authenticator.registrant(WorkerId(worker)) == self.token.number
 
     def allows(self, scopes: Iterable[str]) -> bool:
         """Says whether the caller has one of these scopes."""

@@ -155,7 +155,8 @@ class RequestSlot:
     def close(self) -> None:
         """Gives back the place, because the request is over."""
         self._limit = None
-        self.leave()
+        if self._is_taken:
+            self._count(-1)
         if self._client is not None:
             self._admission.leave_door(self._client)
 
@@ -209,13 +210,13 @@ class RequestSlot:
             raise ClientDisconnect()
 
     def _count(self, change: int) -> None:
-        self._is_taken = change > 0
+        self._is_taken, admission = change > 0, self._admission
         if self._client is None:
             # What may not be turned away takes nobody's share.
             holders = () if self._urgency is Urgency.REPORT else self._holders
-            self._admission.places.count(holders, change)
+            admission.places.count(holders, change)
         else:
-            self._admission.strangers_under_way += change
+            admission.strangers_under_way += change
 
 
 class Admission:

@@ -101,7 +101,7 @@ class Middleware:
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         scope["path"], scope["root_path"] = raw.decode("latin-1"), ""
         request = Request(scope, receive, send)
-        if refused := self._refusal(request):
+        if refused := self._refusal(request, raw):
             response = plain(*refused, random_id())
         else:
             response = await self._answer(request)
@@ -126,9 +126,9 @@ class Middleware:
 
         await response(scope, receive, send_guarded)
 
-    def _refusal(self, request: Request) -> tuple[int, str, str] | None:
+    def _refusal(self, request: Request, path: bytes) -> tuple[int, str, str] | None:
         settings, scope, first = self._settings, request.scope, request.first
-        url = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
+        url = len(path) + len(scope["query_string"])
         if url > settings.url_bytes_max:
             return 414, "url_too_long", f"the URL has more than {settings.url_bytes_max} bytes"
         size = len(b"".join(chain.from_iterable(scope["headers"])))
@@ -143,12 +143,13 @@ class Middleware:
                 "the Host header does not name this server; to allow this name, start the "
                 "server with --allow-host NAME",
             )
-        length = first.get("content-length")
-        if length is not None and not (length.isascii() and length.isdigit()):
+        length = first(b"content-length")
+        if length is not None and not length.isdigit():
             return 400, "bad_length", "Content-Length is not a number"
-        origin = first.get("origin")
+        sent_from = first(b"origin")
+        origin = None if sent_from is None else sent_from.decode("latin-1")
         if origin is not None and not self._is_own(origin, scope, hosts[0]):
-            listens = "text/event-stream" in first.get("accept", "")
+            listens = "text/event-stream" in request.headers.get("accept", "")
             if listens or scope["method"] != "GET":
                 words = "pages of other sites may neither change nor read anything here"
                 return 403, "forbidden", words

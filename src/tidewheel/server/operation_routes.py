@@ -238,7 +238,7 @@ async def _runs_of_sbi(call: Call) -> Iterable[Name]:
 async def sees_blocks(call: Call, sbi_id: str) -> bool:
     """Says whether a scheduling block instance is there and the caller may see its blocks."""
     try:
-        sbi = await call.asking.sbi(sbi_id)
+        sbi = await call.server.asking.sbi(sbi_id)
     except NotFound:
         return False
     return all(call.covers(run_name(one.run.name)) for one in sbi.blocks)
@@ -290,7 +290,7 @@ def block_door(call: Call) -> BlockService:
     return BlockService(
         call.store,
         run_door(call),
-        call.settings.state_directory,
+        call.server.settings.state_directory,
         code_trusted=False,
         rights=Rights(permit=permit, names=call.readable),
         read=call.doors.read,
@@ -298,7 +298,7 @@ def block_door(call: Call) -> BlockService:
 
 
 def _notifications(call: Call) -> BringsNotifications:
-    home = call.settings.state_directory
+    home = call.server.settings.state_directory
     return notification_desk(call.store, home, scheduler_settings().smtp)
 
 

@@ -31,7 +31,7 @@ from tidewheel.server import errors as problems
 from tidewheel.server.access_file import AccessFile, person_behind
 from tidewheel.server.audit_log import AuditLog
 from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
-from tidewheel.server.call import Answer, Call, JsonResponse, Request
+from tidewheel.server.call import Answer, Call, JsonResponse, Request, ServerParts
 from tidewheel.server.event_broadcaster import EventBroadcaster
 from tidewheel.server.load_shedding import (
     Admission,
@@ -79,11 +79,7 @@ class Pipeline:
         self.stopping = asyncio.Event()
         self._store, self._settings, self.routes = store, settings, routes
         self._reserve = reserve or ReservedConnections(asking=store, reporting=store)
-        self._gathered = GatheredRequests(
-            self._reserve.asking, store, self._reserve.reporting, self.audit.wrote
-        )
         self._people = AccessFile(settings.access_file)
-        self._provider = Provider(self._people)
         self._authenticator = Authenticator(self._reserve, settings, people=self._people)
         self._admission = Admission(settings, connections)
         self._quotas = Quotas(settings)
@@ -93,8 +89,23 @@ class Pipeline:
         self._metrics.quotas = self._quotas
         self._doors = RunServices(settings, self._reserve.where)
         documents = EventDocuments(store, settings.state_directory, self._doors.read)
-        self._hub = EventBroadcaster(
-            store, documents, self._authenticator, self._metrics, self.stopping
+        self._parts = ServerParts(
+            asking=self._reserve.asking,
+            settings=settings,
+            metrics=self._metrics,
+            hub=EventBroadcaster(
+                store, documents, self._authenticator, self._metrics, self.stopping
+            ),
+            services=self._doors,
+            gathered=GatheredRequests(
+                self._reserve.asking, store, self._reserve.reporting, self.audit.wrote
+            ),
+            quotas=self._quotas,
+            authenticator=self._authenticator,
+            stopping=self.stopping,
+            routes=routes,
+            people=self._people,
+            provider=Provider(self._people),
         )
 
     async def begin(self) -> None:
@@ -288,21 +299,10 @@ class Pipeline:
         reports = route.rank is Urgency.REPORT
         named = request.scope["path_params"]
         return Call(
+            server=self._parts,
             store=self._reserve.reporting if reports else self._store,
-            asking=self._reserve.asking,
             place=place,
-            hub=self._hub,
-            services=self._doors,
-            gathered=self._gathered,
-            quotas=self._quotas,
-            settings=self._settings,
-            metrics=self._metrics,
-            authenticator=self._authenticator,
-            stopping=self.stopping,
-            routes=self.routes,
             request=request,
-            people=self._people,
-            provider=self._provider,
             verb=route.verb,
             is_audited=route.audited,
             path=named
@@ -315,13 +315,15 @@ class Pipeline:
     def _receive(self, route: Route, request: Request, call: Call) -> bool:
         """Reads the idempotency key and the body into the call; returns False if the body has
         not come as a whole."""
-        key = request.first.get("idempotency-key")
-        if key is not None and not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
-            most = f"1 to {KEY_LENGTH_MAX} printable characters"
-            raise problems.BadRequest([f"Idempotency-Key: give {most}"])
-        call.key = key if key is None or call.job is None else call.job.key(key)
+        given = request.first(b"idempotency-key")
+        if given is not None:
+            key = given.decode("latin-1")
+            if not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
+                most = f"1 to {KEY_LENGTH_MAX} printable characters"
+                raise problems.BadRequest([f"Idempotency-Key: give {most}"])
+            call.key = key if call.job is None else call.job.key(key)
         limit = route.body_bytes_max or self._settings.body_bytes_max
-        if int(request.first.get("content-length") or 0) > limit:
+        if int(request.first(b"content-length") or 0) > limit:
             raise problems.BodyTooLarge(limit)
         exchange = request.scope.get(EXCHANGE)
         whole = None if exchange is None else exchange.body()
@@ -512,7 +514,7 @@ def _require_media_type(route: Route, request: Request, call: Call) -> None:
     if not route.raw and (route.form or not call.raw):
         return
     accepted = route.raw or _JSON_ONLY
-    kind = request.first.get("content-type", "")
+    kind = (request.first(b"content-type") or b"").decode("latin-1")
     if kind not in accepted and kind.partition(";")[0].strip().lower() not in accepted:
         raise problems.WrongMediaType(accepted)
 

@@ -194,7 +194,9 @@ class Gathering(Generic[Item, Found]):
         done: asyncio.Future[Found] = loop.create_future()
         self._waiting.append((item, done))
         if not self._calls:
-            if self._resting is None or len(self._waiting) >= self._crowd:
+            if not self._rest_seconds and len(self._waiting) >= self._crowd:
+                self._begin()
+            elif self._rest_seconds or self._resting is None:
                 self._begin_in_time()
         elif loop.time() >= self._patience_ends:  # nobody waited when patience was over
             self._grow_impatient()

@@ -205,9 +205,9 @@ async def run_of_job(call: Call) -> RunView:
     the token that asked for this run may see."""
     assert call.job is not None and call.token is not None
     task_id = call.job.task.id
-    if not await is_submission(call.asking, task_id):
+    if not await is_submission(call.server.asking, task_id):
         raise NotAllowed(f"this token belongs to task {task_id!r}, which is not part of a run")
-    run = await call.asking.find_run(name := read_job_name(task_id).run)
+    run = await call.server.asking.find_run(name := read_job_name(task_id).run)
     if run.name != name:  # its run was deleted meanwhile
         raise NotFound("run", name)
     names = EVERYTHING if run.sees is None else run.sees
@@ -230,7 +230,7 @@ async def operating_own_run(call: Call) -> None:
     if asked != own.name:
         raise NotAllowed(f"a job of {own.name} may command its own run, not {asked[:256]!r}")
     call.run = run = own
-    home = call.settings.state_directory
+    home = call.server.settings.state_directory
     jobs = JobApi(call.doors.of(call.store), home, read=call.doors.read)
     if not await jobs.allows_commands(run):
         raise NotAllowed(

@@ -46,6 +46,7 @@ from tidewheel.store.transaction import Row, as_parameter
 
 FEW = 20  # looks, for which no connection is made
 RECONNECT_SECONDS = 1.0  # of a listener
+LISTEN_SECONDS = 0.2  # after so long a listener looks whether it is to end
 REST_SECONDS = 1.0  # from one connection that is made, or could not be, to the next
 ASKED_MAX = 100  # looks under way
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that something changed
@@ -553,8 +554,13 @@ class NoticeListener:
             connection.execute(b"LISTEN tidewheel")
             # Whatever was said before this moment was not heard.
             self._tell(Wake(everything=True))
+            # libpq is asked directly: psycopg takes twice as long, and a worker waits for it.
+            asked, poll = connection.pgconn, select.poll()
+            poll.register(asked.socket, select.POLLIN)
             while not self._stopping.is_set():
+                if not poll.poll(LISTEN_SECONDS * 1_000):
+                    continue
+                asked.consume_input()
                 # All that came while the last were being told are told as one.
-                notices = connection.notifies(timeout=0.2, stop_after=1)
-                if wakes := [heard(one.payload) for one in notices]:
+                if wakes := [heard(one.extra.decode()) for one in iter(asked.notifies, None)]:
                     self._tell(together(wakes))

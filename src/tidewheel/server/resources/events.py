@@ -70,7 +70,10 @@ _READS = Needs(READ, _asked)
 async def follow(call: Call) -> object:
     """Returns a stream of the events of what the token covers."""
     assert call.token is not None
-    if call.metrics.streams >= call.settings.followers_max or call.stopping.is_set():
+    if (
+        call.server.metrics.streams >= call.server.settings.followers_max
+        or call.server.stopping.is_set()
+    ):
         raise Overloaded()
     query = call.query_as(EventsQuery)
     given = call.last_event_id or query.since
@@ -80,9 +83,11 @@ async def follow(call: Call) -> object:
         raise BadRequest([str(error)]) from None
     run = None if call.run is None else call.run.name
     which = EventFilter(run=run, queue=query.queue, kind=query.kind)
-    call.quotas.check_stream(call.token)
-    held = call.quotas.held_stream(call.token)
-    return EventStream(call.hub.follow(which, call.token, since), call.metrics, held)
+    call.server.quotas.check_stream(call.token)
+    held = call.server.quotas.held_stream(call.token)
+    return EventStream(
+        call.server.hub.follow(which, call.token, since), call.server.metrics, held
+    )
 
 
 @ROUTES.add(
@@ -98,7 +103,7 @@ async def snapshot(call: Call) -> object:
     if (query.run is None) == (query.queue is None):
         raise BadRequest(["name either a run or a queue"])
     if call.run is not None:
-        store, run, home = call.store, call.run, call.settings.state_directory
+        store, run, home = call.store, call.run, call.server.settings.state_directory
         giant: Any = partial(snapshot_in_process, home=home, run=run)
         return await call.doors.view(run.name, lambda: run_snapshot(store, run, home), giant)
     assert query.queue is not None
@@ -124,7 +129,7 @@ RETRY_MS = 1000
     media_type="text/event-stream",
 )
 async def channel(call: Call) -> object:
-    if call.metrics.channels >= call.settings.channels_max:
+    if call.server.metrics.channels >= call.server.settings.channels_max:
         raise Overloaded()
     worker = WorkerId(call.path["id"])
     known = [one for one in await call.store.workers() if one.id == worker]
@@ -132,12 +137,12 @@ async def channel(call: Call) -> object:
         raise NotFound("live worker", worker)
 
     async def counted() -> AsyncIterator[bytes]:
-        call.metrics.channels += 1
+        call.server.metrics.channels += 1
         try:
             async for event in _worker_events(call, worker, Served(known[0].queues)):
                 yield event
         finally:
-            call.metrics.channels -= 1
+            call.server.metrics.channels -= 1
 
     return StreamingResponse(counted(), media_type="text/event-stream")
 
@@ -158,7 +163,7 @@ async def _worker_events(call: Call, worker: WorkerId, served: Served) -> AsyncI
     yield f"retry: {RETRY_MS}\n\n".encode()
     with NewsListener(call, concerns) as ears:
         looks, heard = 0, True
-        while not call.stopping.is_set() and await _may_listen(call):
+        while not call.server.stopping.is_set() and await _may_listen(call):
             if heard or looks % SIGN_OF_LIFE_LOOKS == 0:  # news may be lost on their way
                 asked = told
                 with suppress(Unavailable):
@@ -178,7 +183,7 @@ async def _worker_events(call: Call, worker: WorkerId, served: Served) -> AsyncI
 async def _may_listen(call: Call) -> bool:
     assert call.token is not None
     try:
-        return await call.authenticator.is_valid(call.token)
+        return await call.server.authenticator.is_valid(call.token)
     except Unavailable:
         return False  # it comes back, and is told everything then
 
@@ -215,7 +220,7 @@ class NewsListener:
     async def heard(self, seconds: float) -> bool:
         """Waits for news; returns False if the time ends or the server stops before any."""
         news = asyncio.create_task(self._woken.wait())
-        end = asyncio.create_task(self._call.stopping.wait())
+        end = asyncio.create_task(self._call.server.stopping.wait())
         try:
             with suppress(TimeoutError), self._call.place.resting():
                 await asyncio.wait(
@@ -238,7 +243,7 @@ async def unless_stopping(call: Call, work: Coroutine[Any, Any, Result]) -> Resu
     While it waits, the request does not count among those that are under way.
     """
     doing = asyncio.ensure_future(work)
-    stopping = asyncio.ensure_future(call.stopping.wait())
+    stopping = asyncio.ensure_future(call.server.stopping.wait())
     try:
         with call.place.resting():
             await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)

@@ -85,7 +85,7 @@ async def take_in(call: Call) -> object:
         raise NotFound("stream", stream)
     task = await call.found_task()
     await _require_attempt(call, task, query)
-    home = call.settings.state_directory
+    home = call.server.settings.state_directory
     folder = await attempt_folder(call.store, home, (task.id, task.seq), query.attempt)
     write = (home, folder, job_logs.FILES[stream], query.offset, call.raw)
     try:
@@ -128,7 +128,7 @@ async def _require_attempt(call: Call, task: Task, query: ChunkQuery) -> None:
     HomeOut,
 )
 async def home(call: Call) -> object:
-    return {"id": await asyncio.to_thread(home_id, call.settings.state_directory)}
+    return {"id": await asyncio.to_thread(home_id, call.server.settings.state_directory)}
 
 
 # Logs over HTTP: the end of one, or a part of it, as plain text whatever it holds (S11).
@@ -194,7 +194,7 @@ async def give_token(call: Call) -> object:
     asked = (WorkerId(form.worker), form.attempt)
     if task.status not in LEASED or (task.owner, task.attempt) != asked:
         raise task.lease_lost(*asked)
-    text = call.authenticator.key.sign(call.token, task)
+    text = call.server.authenticator.key.sign(call.token, task)
     return {"id": task.id, "attempt": task.attempt, "token": text}
 
 

@@ -211,7 +211,7 @@ async def claim(call: Call) -> object:
         handlers=None if form.handlers is None else frozenset(form.handlers),
         bare=form.bare,
     )
-    wait = min(form.wait_s, call.settings.wait_seconds_max)
+    wait = min(form.wait_s, call.server.settings.wait_seconds_max)
     found = await _claim_or_wait(call, request, wait)
     tasks = [call.voiced(task) for task in found]
     return write({"tasks": tasks, "next_due_s": found.next_due_seconds})
@@ -230,7 +230,7 @@ async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> C
             due = found.next_due_seconds
             rest = POLL_SECONDS if due is None else max(due, DUE_SECONDS_MIN)
             await ears.heard(min(left, rest, POLL_SECONDS))
-            if call.stopping.is_set() or await call.is_gone():
+            if call.server.stopping.is_set() or await call.is_gone():
                 return found
             found = await _claim_for_caller(call, request)
     return found

@@ -314,7 +314,7 @@ async def heartbeat(call: Call) -> object:
     """Extends a lease; one that was lost is a conflict, so that no client can overlook it."""
     held, form = _holder(call), call.body_as(BeatIn)
     beat = Beat(task_id=held.task_id, attempt=held.attempt, progress=form.progress)
-    [answer] = await call.gathered.heartbeat(held.worker, [beat])
+    [answer] = await call.server.gathered.heartbeat(held.worker, [beat])
     if answer is not LeaseAnswer.LOST:
         return BeatOut(id=held.task_id, answer=answer.value)
     task = await call.store.get(held.task_id)
@@ -392,7 +392,7 @@ async def heartbeats(call: Call) -> object:
         Beat(task_id=TaskId(one.id), attempt=one.attempt, progress=one.progress)
         for one in form.beats
     ]
-    answers = await call.gathered.heartbeat(WorkerId(form.worker), beats)
+    answers = await call.server.gathered.heartbeat(WorkerId(form.worker), beats)
     told = zip(form.beats, answers, strict=True)
     return BeatsOut(answers=[BeatOut(id=one.id, answer=said.value) for one, said in told])
 

@@ -154,7 +154,7 @@ async def _run_unless_served(call: Call) -> Iterable[Name]:
     """Returns the name of the run, for the guard; none for a worker that may take the run's
     jobs."""
     with suppress(NotFound, AmbiguousRun):
-        run = await call.asking.find_run(call.path["run"])
+        run = await call.server.asking.find_run(call.path["run"])
         served = {run.queue, code_queue(run.name, run.queue)}
         if call.allows(WORKER) and any(map(call.covers_queue, served)):
             call.run = run
@@ -304,7 +304,7 @@ async def _new_names(call: Call) -> Iterable[Name]:
 async def begin(call: Call) -> object:
     """Begins a run; a mistake in its definition is found here, not by its scheduler."""
     asked = call.body_as(Begin)
-    call.quotas.take("runs", call.token, 1, [asked.workflow])
+    call.server.quotas.take("runs", call.token, 1, [asked.workflow])
     options = replace(asked.options, mode=asked.options.mode or "live")
     if asked.form.flow is not None and asked.form.options.job_commands is None:
         options = replace(options, job_commands=False)  # it came from nobody's folder

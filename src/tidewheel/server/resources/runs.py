@@ -260,7 +260,7 @@ async def log(call: Call) -> object:
     if not part.found and not query.wait_s:
         raise NotFound("log", what)
     # Names are percent-encoded, because a header holds no other letters.
-    place, root = part.place, runs_directory(call.settings.state_directory)
+    place, root = part.place, runs_directory(call.server.settings.state_directory)
     facts = {
         "offset": str(part.offset),
         "size": str(part.size),
@@ -287,7 +287,8 @@ async def _log_part(call: Call, query: RunLogQuery, run: str, what: str) -> LogP
         return await unless_stopping(call, call.doors.apart(more)) or part
     except (Refused, OSError) as error:
         missing = NotFound("log", what)  # with the reason, unless it tells local paths
-        if isinstance(error, Refused) and str(call.settings.state_directory) not in str(error):
+        home = str(call.server.settings.state_directory)
+        if isinstance(error, Refused) and home not in str(error):
             missing.args = error.args
         raise missing from None
 
@@ -320,7 +321,10 @@ class LogDownload(EventStream):
 async def log_file(call: Call) -> object:
     """Answers with all bytes of a log. It is text to be saved, and is shown by no browser."""
     assert call.token is not None
-    if call.metrics.streams >= call.settings.followers_max or call.stopping.is_set():
+    if (
+        call.server.metrics.streams >= call.server.settings.followers_max
+        or call.server.stopping.is_set()
+    ):
         raise Overloaded()
     run, asked = await call.found_run(), call.query_as(LogFileQuery)
     what = " ".join(filter(None, (run.name, asked.id, asked.file)))
@@ -331,9 +335,9 @@ async def log_file(call: Call) -> object:
     place = first.place
     exact = {"file": asked.file, "submit": place.submit, "attempt": place.attempt}
     wish = {"id": place.id or ""} | exact
-    call.quotas.check_stream(call.token)
-    held = call.quotas.held_stream(call.token)
-    download = LogDownload(_parts(call, run.name, wish, first), call.metrics, held)
+    call.server.quotas.check_stream(call.token)
+    held = call.server.quotas.held_stream(call.token)
+    download = LogDownload(_parts(call, run.name, wish, first), call.server.metrics, held)
     names = (run.name, place.id, place.submit and f"{place.submit:02d}", Path(place.path).name)
     download.headers["content-length"] = str(first.size - first.offset)
     download.headers["content-disposition"] = f'attachment; filename="{file_name(*names)}"'

@@ -67,7 +67,7 @@ async def begin_session(
 
     Returns its text and what the store has of it, which the audit then names.
     """
-    rules = call.people.rules_for(identity)
+    rules = call.server.people.rules_for(identity)
     if not rules:
         groups = ", ".join(identity.groups[:20]) or "none"
         raise NotAllowed(
@@ -100,7 +100,7 @@ async def begin_session(
 async def to_provider(call: Call) -> object:
     state, nonce, verifier = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(3))
     proof = CodeProof(verifier, _redirect_uri(call), nonce)
-    address = await call.provider.authorization_url(state, proof)
+    address = await call.server.provider.authorization_url(state, proof)
     response = Response(status_code=303, headers={"location": address})
     # Strict is enough: it is our own page that comes back with it.
     response.set_cookie(
@@ -123,7 +123,7 @@ def _redirect_uri(call: Call) -> str:
     """Returns where the provider sends the browser back to: this server, by the name under
     which it was called, which is one of its own."""
     request = call.request
-    given = call.provider.settings.redirect_uri
+    given = call.server.provider.settings.redirect_uri
     return given or f"{request.url.scheme}://{request.headers['host']}{CALLBACK_PATH}"
 
 
@@ -138,7 +138,7 @@ def _redirect_uri(call: Call) -> str:
 )
 async def callback(call: Call) -> object:
     asked = call.request.query_params
-    issuer = call.provider.settings.issuer
+    issuer = call.server.provider.settings.issuer
     if asked.get("iss", issuer) != issuer:  # RFC 9207
         raise NotAllowed(
             "the answer came from another provider than that of this server; sign in again"
@@ -187,22 +187,22 @@ async def finish(call: Call) -> object:
     code, state = call.body_as(tuple)
     name = _cookie_name(call)
     parts = call.request.cookies.get(name, "").split(".")
-    call.authenticator.check_address(call.client)
+    call.server.authenticator.check_address(call.client)
     # These two are not counted as wrong: by a link anybody could have somebody else come here.
     if len(parts) != FLOW_PARTS or not hmac.compare_digest(parts[0].encode(), state.encode()):
         raise NotAllowed(
             "this sign-in was not started in this browser within the last ten minutes; sign in "
             "again"
         )
-    if not call.provider.use_state(state):
+    if not call.server.provider.use_state(state):
         raise NotAllowed("this sign-in was already used; sign in again")
     proof = CodeProof(parts[2], _redirect_uri(call), parts[1])
-    lasts = call.provider.settings.lasts_seconds
+    lasts = call.server.provider.settings.lasts_seconds
     try:
-        identity = await call.provider.person_by_code(code, proof)
+        identity = await call.server.provider.person_by_code(code, proof)
         text, _ = await begin_session(call, identity, TokenKind.SESSION, lasts)
     except NotAllowed:
-        call.authenticator.note_failure(call.client)
+        call.server.authenticator.note_failure(call.client)
         raise
     response = session_answer(call, text, lasts)
     response.delete_cookie(name, httponly=True, samesite="strict", secure=call.secure)
@@ -223,7 +223,7 @@ async def finish(call: Call) -> object:
     **_LIMITS,
 )
 async def by_proxy(call: Call) -> object:
-    settings, identity = call.people.now.header, person_behind(call)
+    settings, identity = call.server.people.now.header, person_behind(call)
     if settings is None or identity is None:
         raise NotAuthenticated()
     lasts = settings.lasts_seconds
@@ -287,11 +287,11 @@ SignedInOut = answer(
     SignInOut,
 )
 async def ways(call: Call) -> object:
-    now = call.people.now
+    now = call.server.people.now
     settings = now.oidc
     if settings is None:
         return SignInOut(now.header is not None, None, None, None, None, False)
-    endpoints = await call.provider.endpoints()
+    endpoints = await call.server.provider.endpoints()
     return SignInOut(
         True,
         settings.issuer,
@@ -311,10 +311,10 @@ async def ways(call: Call) -> object:
     **_LIMITS,
 )
 async def begin_device(call: Call) -> object:
-    call.authenticator.check_address(call.client)
+    call.server.authenticator.check_address(call.client)
     # As if it were wrong: each costs the provider a request, and nobody needs many.
-    call.authenticator.note_failure(call.client)
-    given = await call.provider.begin_device()
+    call.server.authenticator.note_failure(call.client)
+    given = await call.server.provider.begin_device()
     try:
         return msgspec.convert(
             {"verification_uri_complete": None, "interval": 5} | given, DeviceOut
@@ -332,15 +332,15 @@ async def begin_device(call: Call) -> object:
     **_LIMITS,
 )
 async def signed_in(call: Call) -> object:
-    call.authenticator.check_address(call.client)
+    call.server.authenticator.check_address(call.client)
     try:
         found = await _person(call, call.body_as(SignedInIn))
         if isinstance(found, str):
             return {"token": None, "stored": None, "waits": found}
-        lasts = call.provider.settings.lasts_seconds
+        lasts = call.server.provider.settings.lasts_seconds
         text, view = await begin_session(call, found, TokenKind.BEARER, lasts)
     except NotAllowed:
-        call.authenticator.note_failure(call.client)
+        call.server.authenticator.note_failure(call.client)
         raise
     return Answer(body=write({"token": text, "stored": view, "waits": None}))
 
@@ -348,10 +348,12 @@ async def signed_in(call: Call) -> object:
 async def _person(call: Call, given: SignedInIn) -> Identity | str:
     proof = (given.code, given.verifier, given.redirect_uri, given.nonce)
     if given.device_code is not None and proof == (None,) * len(proof):
-        return await call.provider.person_by_device(given.device_code)
+        return await call.server.provider.person_by_device(given.device_code)
     code, verifier, redirect_uri, nonce = proof
     if given.device_code is not None or not (code and verifier and redirect_uri and nonce):
         raise BadRequest(["give device_code, or code with verifier, redirect_uri and nonce"])
     if not _LOOPBACK.fullmatch(redirect_uri):
         raise BadRequest(["redirect_uri is not http://127.0.0.1:PORT/callback"])
-    return await call.provider.person_by_code(code, CodeProof(verifier, redirect_uri, nonce))
+    return await call.server.provider.person_by_code(
+        code, CodeProof(verifier, redirect_uri, nonce)
+    )

@@ -198,7 +198,9 @@ async def resubmit(call: Call) -> object:
         raise NotFound("task", asked[0])
     if not form.dry_run:
         wanted = [one for one in told if one.id is not None]
-        call.quotas.take_tasks(call.token, Counter(one.queue for one in wanted if one.created))
+        call.server.quotas.take_tasks(
+            call.token, Counter(one.queue for one in wanted if one.created)
+        )
         done = await call.store.resubmit([one.again_of for one in wanted]) if wanted else []
         by_id = {one.again_of: one for one in done}
         told = [by_id.get(one.again_of, one) for one in told]

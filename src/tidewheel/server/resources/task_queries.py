@@ -287,7 +287,7 @@ async def _log_place(call: Call, attempt: int | None) -> tuple[Path, Path, str]:
     task, stream = await call.found_task(), call.path["stream"]
     if stream not in STREAMS:
         raise NotFound("stream", stream)
-    home = call.settings.state_directory
+    home = call.server.settings.state_directory
     number = attempt or max(1, task.attempt)
     path = await attempt_log(call.store, home, (task.id, task.seq), stream, number)
     root = home / path.relative_to(home).parts[0]

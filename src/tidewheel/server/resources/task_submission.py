@@ -373,7 +373,7 @@ async def _stored_with_others(call: Call, task: NewTask) -> Submitted:
     what the audit tells of it."""
     audited = AuditedTask(task, lambda outcome: call.entry(_status_of(outcome)))
     try:
-        stored = await call.gathered.submissions.ask(audited)
+        stored = await call.server.gathered.submissions.ask(audited)
     except Refused as refused:
         raise await told_to(call, refused) from None
     call.audited_status = _status_of(stored)
@@ -440,7 +440,7 @@ async def submit(call: Call) -> object:
     call.targets += [f"{len(tasks)} tasks", *[task.id for task in tasks[:5]]]
     if not submission.many:
         [task] = tasks
-        call.quotas.take_tasks(call.token, {task.queue: 1})
+        call.server.quotas.take_tasks(call.token, {task.queue: 1})
         if _has_edges(task):
             [one] = await stored_for(call, tasks, atomic=True)
         else:
@@ -448,7 +448,7 @@ async def submit(call: Call) -> object:
         told: object = {"id": one.id, "created": one.created}
         return told if one.created else Answer(body=told, status=_status_of(one))
     each = query.atomic == "each"
-    call.quotas.take_tasks(call.token, Counter([task.queue for task in tasks]))
+    call.server.quotas.take_tasks(call.token, Counter([task.queue for task in tasks]))
     stored = iter(await stored_for(call, tasks, atomic=not each))
     answers = [one if isinstance(one, Submitted) else next(stored) for one in submission.items]
     status = max(map(_status_of, answers), default=200)

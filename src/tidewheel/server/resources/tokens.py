@@ -351,7 +351,7 @@ async def make_link(call: Call) -> object:
             "a session cannot make a login link; make the link with a token: tidewheel token "
             "link"
         )
-    call.quotas.take("links", call.token)
+    call.server.quotas.take("links", call.token)
     call.key = None  # what is good once is kept nowhere
     return Answer(body={"path": await login_path(call.store, call.token)}, status=201)
 
@@ -374,7 +374,7 @@ async def login_path(store: Store, token: TokenView) -> str:
 )
 async def login_page(call: Call) -> object:
     code = call.query_as(LoginQuery).code
-    page = _PAGE.format(code=escape(code)) if code else login_needed(call.people.now)
+    page = _PAGE.format(code=escape(code)) if code else login_needed(call.server.people.now)
     return Answer(body=page, media_type="text/html; charset=utf-8")
 
 
@@ -398,7 +398,7 @@ def read_form(call: Call) -> str:
     body_seconds_max=LOGIN_BODY_SECONDS_MAX,
 )
 async def login(call: Call) -> object:
-    used = await call.authenticator.spend(call.body_as(str), call.client)
+    used = await call.server.authenticator.spend(call.body_as(str), call.client)
     text, call.token = await derive_token(call.store, used, TokenKind.SESSION, SESSION_SECONDS)
     return session_answer(call, text, SESSION_SECONDS)
 

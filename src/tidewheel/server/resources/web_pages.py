@@ -87,14 +87,14 @@ async def ready(call: Call) -> object:
     media_type="text/plain",
 )
 async def figures(call: Call) -> object:
-    of_server = call.metrics if call.grant.covers_everything else None
+    of_server = call.server.metrics if call.grant.covers_everything else None
     body = metrics.text(of_server, await _seen_by(call))
     return Answer(body=body, media_type=metrics.MEDIA_TYPE)
 
 
 async def _seen_by(call: Call) -> metrics.StoreFigures:
     """Returns the figures of the store, up to a second old, that this caller may see."""
-    seen = await call.metrics.seen(partial(_look, call.store))
+    seen = await call.server.metrics.seen(partial(_look, call.store))
     return replace(
         seen,
         queues=[one for one in seen.queues if call.covers_queue(one.queue)],
@@ -141,7 +141,7 @@ async def status(call: Call) -> object:
 async def asset(call: Call) -> object:
     name = call.path["name"]
     found = await asyncio.to_thread(
-        static_page.asset, call.settings.web, name, compressed=call.takes_gzip
+        static_page.asset, call.server.settings.web, name, compressed=call.takes_gzip
     )
     if found is None:
         raise NotFound("file", name)
@@ -151,7 +151,7 @@ async def asset(call: Call) -> object:
 async def page(call: Call) -> object:
     """Answers with the web page, which holds no data: it asks the API for what it shows. Where
     it was not built, leads to the plain page."""
-    built = await asyncio.to_thread(static_page.index_page, call.settings.web)
+    built = await asyncio.to_thread(static_page.index_page, call.server.settings.web)
     if built is None:
         return RedirectResponse(STATUS_PAGE)
     return Answer(body=built, media_type=HTML)
@@ -173,21 +173,22 @@ for path in PAGES:
     "GET /openapi.json", READS, "This interface as an OpenAPI 3.1 document.", OpenApiDocument
 )
 async def openapi(call: Call) -> object:
-    return document(call.routes)
+    return document(call.server.routes)
 
 
 @ROUTES.add(
     "GET /docs", READS, "This interface as a page to read.", str, media_type="text/html"
 )
 async def rest_page(call: Call) -> object:
-    return Answer(body=openapi_html(call.routes), media_type=HTML)
+    return Answer(body=openapi_html(call.server.routes), media_type=HTML)
 
 
 # The documentation, for all who reach the server: it says nothing about anybody.
 
 
 async def docs_page(call: Call) -> object:
-    folder, names = call.settings.manual, tuple(call.path.values()) or (static_page.INDEX,)
+    folder = call.server.settings.manual
+    names = tuple(call.path.values()) or (static_page.INDEX,)
     found = await asyncio.to_thread(static_page.docs_page, folder, names)
     if found is not None:
         return Answer(body=found.content, media_type=found.media_type, headers=found.headers)

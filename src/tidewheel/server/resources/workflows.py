@@ -159,7 +159,7 @@ def _content(path: str, given: str | BytesIn) -> bytes:
 )
 async def register(call: Call) -> object:
     query = call.query_as(RegisterQuery)
-    call.quotas.take("runs", call.token)
+    call.server.quotas.take("runs", call.token)
     bundles = await asyncio.to_thread(_bundles, call.raw, query)
     told = await registry_door(call).register(bundles, who=call.who, strict=query.strict)
     made: Any = told["workflows"]
@@ -302,7 +302,7 @@ class ObjectsIn(In):
 async def submit(call: Call) -> object:
     """Submits a scheduling block instance; its text is read here, so that findings have
     lines."""
-    call.quotas.take("runs", call.token)
+    call.server.quotas.take("runs", call.token)
     query = call.query_as(SbiQuery)
     call.only_tried = query.dry_run
     told = await block_door(call).submit_sbi(
@@ -322,7 +322,7 @@ async def list_sbis(call: Call) -> object:
     status, subarray = _wanted(call), call.query.subarray
 
     async def read(before: str | None, count: int) -> list[SbiView]:
-        found = await call.asking.sbis(count, before, status=status, subarray=subarray)
+        found = await call.server.asking.sbis(count, before, status=status, subarray=subarray)
         if not call.grant.covers_everything:
             own = [one.id for one in found if call.covers(workflow_name(one.id))]
             hidden.update([one for one in own if not await sees_blocks(call, one)])
@@ -349,7 +349,7 @@ async def list_blocks(call: Call) -> object:
 
     status = _wanted(call)
     shown, _ = await covered_page(
-        lambda before, count: call.asking.blocks(
+        lambda before, count: call.server.asking.blocks(
             sbi=call.query.sbi,
             status=status,
             workflow=call.query.workflow,
@@ -361,7 +361,7 @@ async def list_blocks(call: Call) -> object:
         call.query.limit,
         None,
     )
-    return await blocks_document(call.asking, shown, call.readable)
+    return await blocks_document(call.server.asking, shown, call.readable)
 
 
 ROUTES += routes_of(BLOCKS, {"sbis": list_sbis, "blocks": list_blocks})
