@@ -569,4 +569,6 @@ def test_under_cylc8_what_means_nothing_is_left_out_and_told():
         answer["notices"][-1]
         == '1/c does not depend on "1/a:succeeded"; it depends on 1/b:succeeded'
     )
+    answer = obey(run, Set(ids=("1/b", "1/c"), prerequisites=("1/b",)))
+    assert answer["refused"] == ["1/b"]
     assert "no task x" in refusal(run, Hold(ids=("1/x",)))

@@ -273,11 +273,13 @@ def _first_new_output(pool: TaskPool, old: DependencyIndex, key: Key) -> str:
     memory = pool.recall(*key)
     if memory is None or not _not_taken_in(memory):
         return ""
-    for leaf, _ in pool.node(key[1]).leaves_at(key[0]):
-        if _is_new_output(old, leaf):
-            parent = leaf.parent_point(key[0], pool.plan.initial)
-            return pool.plan.output_of((parent, leaf.node), leaf.output)
-    return ""
+    plan = pool.plan
+    new = (
+        plan.output_of((leaf.parent_point(key[0], plan.initial), leaf.node), leaf.output)
+        for leaf, _ in pool.node(key[1]).leaves_at(key[0])
+        if _is_new_output(old, leaf)
+    )
+    return next(new, "")
 
 
 def _is_new_output(old: DependencyIndex, leaf: IndexedAtom) -> bool:
