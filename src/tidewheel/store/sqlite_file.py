@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, count
 from pathlib import Path
 from shlex import quote
@@ -77,13 +77,16 @@ class StoreFiles:
 
     def __init__(self, path: Path) -> None:
         self._names = [f"{path}{part}" for part in ("", "-wal", "-shm")]
-        self._opened = [_identity(name) for name in self._names]
+        self._opened = _identities(self._names)
 
     def require(self, writer: apsw.Connection) -> None:
         """Raises StoreUnreachable if a file is gone, or is another one. If only the index is,
         the log is left as it is by the writer's end: others have written into it meanwhile."""
-        for name, opened in zip(self._names, self._opened, strict=True):
-            if _identity(name) != opened:
+        found = _identities(self._names)
+        if found == self._opened:
+            return
+        for name, there, opened in zip(self._names, found, self._opened, strict=True):
+            if there != opened:
                 if name == self._names[-1]:
                     writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 what, todo = f"the file {name}, a part of the store,", ""
@@ -95,13 +98,17 @@ class StoreFiles:
                 )
 
 
-def _identity(name: str) -> tuple[int, int] | None:
-    """Returns which file has this name now; None if there is none."""
-    try:
-        facts = os.stat(name)
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino
+def _identities(names: Iterable[str]) -> list[tuple[int, int] | None]:
+    """Returns which files have these names now; None for one that is not there."""
+    found: list[tuple[int, int] | None] = []
+    for name in names:
+        try:
+            facts = os.stat(name)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((facts.st_dev, facts.st_ino))
+    return found
 
 
 def in_our_words(path: Path, error: BaseException) -> BaseException:

@@ -167,6 +167,16 @@ class SqliteWriter:
 
     # ---- in the thread of the caller ----
 
+    def lend(self) -> apsw.Connection | None:
+        """Lends the connection, for one query that is read to its end, until it is taken back;
+        None if somebody else has it, for whom a look does not wait."""
+        if self._is_closed or not self._turn.acquire(blocking=False):
+            return None
+        return self._connection
+
+    def take_back(self) -> None:
+        self._turn.release()
+
     def _begins_here(self) -> bool:
         """Begins a transaction, and keeps the turn, unless something is in the way: it is for
         the thread to wait for that, or to tell of it."""
