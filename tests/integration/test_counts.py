@@ -44,7 +44,7 @@ MODULES_MAX = {
 }
 # What each further task of a chain costs; a fraction of a turn may be a renewed lease, one of a
 # statement the look for what other processes wrote, each 50 ms.
-HOP_MAX = {"syncs": 1.2, "statements": 23.5, "calls": 465}
+HOP_MAX = {"syncs": 1.2, "statements": 23.5, "calls": 454}
 # A job of many, four of which run at once: how many end together is up to the machine.
 FAN_MAX = {"syncs": 0.7, "statements": 13}
 JOB_MAX = {"processes": 1, "folders": 8, "files": 3, "links": 1, "syncs": 3.5}

@@ -1,6 +1,7 @@
 """Where writes to a SQLite file are carried out: by their caller, or by the store's thread."""
 
 import asyncio
+import contextlib
 import subprocess
 import sys
 import threading
@@ -183,3 +184,45 @@ def test_ctrl_c_at_any_moment_of_a_write_leaves_the_file_and_the_store_usable(pa
     ended = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60)
     assert ended.stderr == ""
     assert ended.returncode == 0
+
+
+def paused(tx):
+    """Which queues are paused, by one query."""
+    return [row[0] for row in tx.rows("list_queues")]
+
+
+def test_a_look_waits_for_no_write_and_sees_what_is_committed(path):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(tx):
+        tx.rows("pause_queue", queue="q", paused=True)
+        begun.set()
+        assert go_on.wait(20)
+
+    async def main(store):
+        looks = [await store.look_up(paused)]
+        await store.pause_queue("p", paused=True)
+        looks.append(await store.look_up(paused))
+        writes = [asyncio.create_task(store.transact(one)) for one in (thread, slow)]
+        await asyncio.to_thread(begun.wait, 20)
+        looks.append(await store.look_up(paused))
+        go_on.set()
+        await asyncio.gather(*writes)
+        looks.append(await store.look_up(paused))
+        return looks
+
+    assert on(path, main) == [[], ["p"], ["p"], ["p", "q"]]
+
+
+def test_a_look_leaves_nothing_that_a_later_write_of_another_process_would_meet(path):
+    async def main(store):
+        await store.pause_queue("p", paused=True)
+        assert await store.look_up(paused) == ["p"]
+        async with contextlib.AsyncExitStack() as stack:
+            other = open_sqlite_store(StoreSettings(url=f"sqlite:///{path}"))
+            stack.push_async_callback(other.close)
+            await other.pause_queue("q", paused=True)
+        await store.pause_queue("r", paused=True)
+        return await store.look_up(paused)
+
+    assert on(path, main) == ["p", "q", "r"]

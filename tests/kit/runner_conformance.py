@@ -161,7 +161,7 @@ def assigned(task: Claimed, home: Path, **environment: str) -> Assignment:
     return Assignment(
         task=task,
         worker=WorkerId("w1"),
-        directory=home / "tasks" / f"{task.seq}" / f"{task.attempt}",
+        folder=f"{home}/tasks/{task.seq}/{task.attempt}",
         secret=f"secret-of-{task.seq}-{task.attempt}",
         environment=environment,
     )

@@ -161,3 +161,18 @@ def test_a_folder_that_a_worker_makes_says_which_store_knows_its_run(tmp_path):
     (run / STORE).unlink()  # as an earlier version left it
     asyncio.run(supplied(Supplies(Store(definition("d1")), known_store), run, "d1"))
     assert (run / STORE).read_text() == "the store"
+
+
+def test_files_are_there_for_jobs_of_their_definition_and_of_no_other_whose_name_begins_so(
+    tmp_path,
+):
+    supplies = Supplies(Store(definition("d1")), known_store)
+    assert not supplies.is_there(job("d1"), tmp_path)
+    assert supplies.is_there(job(""), tmp_path)
+    asyncio.run(supplied(supplies, tmp_path, "d1"))
+    there = {digest: supplies.is_there(job(digest), tmp_path) for digest in ("d1", "", "d2")}
+    assert there == {"d1": True, "": True, "d2": False}
+    assert not supplies.is_there(job("d1-local"), tmp_path)
+    assert not supplies.is_there(job("d12"), tmp_path)
+    otherwise = submission(node("a"), run=run_facts(definition="d1", name="another/name"))
+    assert supplies.is_there(otherwise, tmp_path)  # its script begins with other words

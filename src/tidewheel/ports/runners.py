@@ -38,13 +38,19 @@ class Assignment:
 
     task: Claimed
     worker: WorkerId
-    directory: Path  # of this attempt alone: job, job.out, job.err, job.status
+    folder: str  # of this attempt alone: job, job.out, job.err, job.status
     secret: str  # lets the job speak for this attempt and nothing else
     store: str = ""  # the beginning of its id: whose task it is, where several share an engine
     environment: dict[str, str] = field(default_factory=dict)
     inputs: str | None = None  # JSON: the values of the tasks that it needs, by their ids
     # Values of secrets by variable: from the worker's memory to the environment of the job.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def directory(self) -> Path:
+        """Returns the folder as a path, which takes longer to make than the folder itself to
+        be asked for: what each job needs is the text."""
+        return Path(self.folder)
 
 
 class Job(Protocol):

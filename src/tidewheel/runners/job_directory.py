@@ -106,14 +106,14 @@ class _File:
         self._name = name
 
     def __get__(self, directory: JobDirectory, _of: object = None) -> Path:
-        return directory.path / self._name
+        return Path(directory.folder, self._name)
 
 
 @dataclass(frozen=True, slots=True)
 class JobDirectory:
     """Knows where the files of an attempt are."""
 
-    path: Path
+    folder: StrPath
     script = _File(SCRIPT_NAME)  # the command, which bash runs
     spec = _File(SPEC_NAME)  # of the task
     out, err = _File(OUT_NAME), _File(ERR_NAME)  # what the job prints
@@ -121,9 +121,13 @@ class JobDirectory:
     leader = _File("job.leader")  # there, too: which process the job is, if it says otherwise
     status = _File(STATUS_NAME)  # which process the job is, and how it ended
 
+    @property
+    def path(self) -> Path:
+        return Path(self.folder)
+
     def write_job(self, command: str, spec: str | None, inputs: str | None = None) -> None:
         """Makes the directory and puts the command, the spec and the inputs into it."""
-        folder = str(self.path)
+        folder = str(self.folder)
         parent, _, name = folder.rpartition("/")
         is_new = _make(parent)  # first: that of a task's first attempt is not there
         if is_new and name.startswith(LATER_ATTEMPT):
@@ -144,7 +148,7 @@ class JobDirectory:
         leader: once it is there, no job can put something else in its place."""
         write_whole(self.secret, secret.encode(), mode=0o600)
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
-        spool = os.open(self.path / SPOOL_NAME, flags, 0o600)
+        spool = os.open(f"{self.folder}/{SPOOL_NAME}", flags, 0o600)
         os.fchmod(spool, 0o666)
         os.close(spool)
         os.close(os.open(self.leader, flags | os.O_TRUNC, 0o600))
@@ -333,7 +337,9 @@ def prepare_run_folders(assignment: Assignment, *, only_logs: bool = False) -> b
     name = read_job_name(assignment.task.id)
     if not only_logs:
         _make(f"{run}/{name.work_folder}")
-        _make(f"{run}/{name.share_folder}")
+        share = f"{run}/{name.share_folder}"
+        if not os.access(share, os.F_OK):  # it is, but for the first task of a point
+            _make(share)
     link_whole(f"{run}/log/job/{name.point}/{name.node}/{LATEST}", f"{name.submit:02d}")
     return True
 
@@ -352,7 +358,7 @@ def script_name(assignment: Assignment) -> str:
     finds its files by ``$0``.
     """
     is_of_run = RUN_DIRECTORY in assignment.environment
-    return f"{assignment.directory}/{SCRIPT_NAME}" if is_of_run else "./job"
+    return f"{assignment.folder}/{SCRIPT_NAME}" if is_of_run else "./job"
 
 
 def _make(folder: str) -> bool:

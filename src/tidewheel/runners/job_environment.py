@@ -105,7 +105,7 @@ def job_environment(inherited: Mapping[str, str], assignment: Assignment) -> dic
     A task cannot override the variables that tell the job its task, its directory and its
     secret.
     """
-    task, directory = assignment.task, str(assignment.directory)
+    task, directory = assignment.task, assignment.folder
     own = identity(task) | {
         MARKER: directory,
         SECRET: assignment.secret,

@@ -109,7 +109,7 @@ def end_of(exited: Exit, files: JobDirectory) -> End:
         metrics = f'{{"cpu_seconds": {exited.cpu_seconds!r}}}'  # as json writes it
     if exited.status == 0:
         success = End(ending=Ending.SUCCEEDED, exit_status=0, metrics=metrics)
-        return with_values(success, partial(read_values, f"{files.path}/{OUTPUTS_NAME}"))
+        return with_values(success, partial(read_values, f"{files.folder}/{OUTPUTS_NAME}"))
     status = exit_status_of(exited)
     last_words = last_line(files.err)
     said = f"{LAST_LINE}{last_words}" if last_words else ""

@@ -215,21 +215,23 @@ class Child:
     it, which of most jobs nobody does; afterwards it is no process. For any thread.
     """
 
-    __slots__ = ("_lock", "_process", "descriptor", "pid")
+    __slots__ = ("_is_reaped", "_lock", "_process", "descriptor", "pid")
 
     def __init__(self, pid: int, descriptor: int) -> None:
         self.pid, self.descriptor = pid, descriptor
         self._lock = threading.Lock()  # so that nobody reaps it while it is looked at
         self._process: ProcessId | None = None
+        self._is_reaped = False
 
     @property
     def process(self) -> ProcessId:
         """Names the process; if it was reaped before anybody asked, none has this name."""
         with self._lock:
             if self._process is None:
-                found = identify(self.pid)
+                found = None if self._is_reaped else identify(self.pid)
                 try:  # read before: code of others in this process may have reaped it
-                    signal.pidfd_send_signal(self.descriptor, 0)
+                    if found is not None:
+                        signal.pidfd_send_signal(self.descriptor, 0)
                 except OSError:
                     found = None
                 self._process = found or ProcessId(pid=self.pid, started=_NEVER)
@@ -238,8 +240,7 @@ class Child:
     def reap(self) -> Exit | None:
         """Reaps it, now that it has ended, as ``reap`` does."""
         with self._lock:
-            if self._process is None:
-                self._process = ProcessId(pid=self.pid, started=_NEVER)
+            self._is_reaped = True
             return reap(self.pid)
 
 

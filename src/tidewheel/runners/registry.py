@@ -67,7 +67,7 @@ class RunnerParts:
 
         The job may send messages from now on.
         """
-        task, files = assignment.task, JobDirectory(assignment.directory)
+        task, files = assignment.task, JobDirectory(assignment.folder)
         assert task.command is not None, "the worker asks accepts() first"
         files.write_job(task.command, task.spec, assignment.inputs)
         if prepare_run_folders(assignment, only_logs=self.job_users is not None):
@@ -93,13 +93,13 @@ class RunnerParts:
 
 def _speaker(
     assignment: Assignment, reports: JobReports
-) -> tuple[str, Path, JobReports, TaskId | None, tuple[str, ...]]:
+) -> tuple[str, str, JobReports, TaskId | None, tuple[str, ...]]:
     """Returns what a message server has to know of a job, which may also ask something of its
     run, if it belongs to one."""
     task, secrets = assignment.task, assignment.secrets
     hidden = masked_texts(secrets.values()) if secrets else ()
     caller = None if task.run is None else task.id
-    return assignment.secret, assignment.directory, reports, caller, hidden
+    return assignment.secret, assignment.folder, reports, caller, hidden
 
 
 class OtherRunner(Runner, Protocol):

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 SHEBANG = "#!/usr/bin/env bash\n"
 NO_WISHES = (ANYWHERE, NO_RESOURCES, None)  # of a node whose jobs any worker may run
+WORDS_KNOWN_MAX = 1_024  # points and names, with the quotes that a shell needs
 _VARIABLE = pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
 JobXtriggers = tuple[tuple[str, Mapping[str, object]], ...]  # (label, result)
@@ -195,8 +196,8 @@ class JobWriter:
         flows = ",".join(map(str, sorted(facts.flows)))
         head = (
             f"{SHEBANG}{place.head}{self._head}"
-            f"TIDEWHEEL_TASK_CYCLE_POINT={quote(name.point)}\n"
-            f"TIDEWHEEL_TASK_NAME={quote(name.node)}\n"
+            f"TIDEWHEEL_TASK_CYCLE_POINT={_quoted(name.point)}\n"
+            f"TIDEWHEEL_TASK_NAME={_quoted(name.node)}\n"
             f"TIDEWHEEL_TASK_SUBMIT_NUMBER={name.submit}\n"
             f"TIDEWHEEL_TASK_TRY_NUMBER={facts.try_number}\n"
             f"TIDEWHEEL_TASK_FLOW_NUMBERS={flows}"
@@ -212,6 +213,9 @@ class JobWriter:
             resources=place.resources,
             environment=json.dumps(secrets, sort_keys=True) if secrets else None,
         )
+
+
+_quoted = lru_cache(maxsize=WORDS_KNOWN_MAX)(quote)  # points and names come again and again
 
 
 def _made_uuid(name: str) -> str:

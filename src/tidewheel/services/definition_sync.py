@@ -111,13 +111,22 @@ def wanted_definition(task: Claimed) -> str:
     return found[1] if found else ""
 
 
+def script_head(task: Claimed) -> str:
+    """Returns a job's script up to the end of the line that says which definition it was
+    written from; whatever begins so was written from the same one."""
+    found = _DIGEST.search(task.command or "", 0, HEAD_LENGTH_MAX)
+    assert found is not None, "a task that names no definition needs no files"
+    return f"{found.string[: found.end()]}\n"
+
+
 class Supplies:
     """Brings the files of definitions into the folders of runs, for one worker."""
 
     def __init__(self, fetch: Fetch, store_id: Callable[[], Awaitable[str]]) -> None:
         self._fetch = fetch
         self._store_id = store_id
-        self._supplied: dict[Path, str] = {}  # what the last job in it wanted
+        # What the last job in it wanted, and the beginning of its script, which says so.
+        self._supplied: dict[Path, tuple[str, str]] = {}
         self._one_by_one = asyncio.Lock()
 
     async def __call__(self, task: Claimed, directory: Path) -> None:
@@ -129,12 +138,16 @@ class Supplies:
                 await self._bring(task, directory, wanted)
                 if len(self._supplied) >= RUNS_REMEMBERED_MAX:
                     self._supplied.clear()
-                self._supplied[directory] = wanted
+                self._supplied[directory] = wanted, script_head(task)
 
     def is_there(self, task: Claimed, directory: Path) -> bool:
         """Says whether the files that a task needs are known to be in the folder of its run."""
+        held, head = self._supplied.get(directory, ("", ""))
+        # Jobs of a run begin alike: then nothing has to be searched.
+        if held and task.command is not None and task.command.startswith(head):
+            return True
         wanted = wanted_definition(task)
-        return not wanted or self._supplied.get(directory) == wanted
+        return wanted in ("", held)
 
     async def _bring(self, task: Claimed, directory: Path, wanted: str) -> None:
         run = read_job_name(task.id).run

@@ -42,7 +42,12 @@ def _run_directory(home: str, run: str) -> Path:  # and to compare: so a text is
 
 def submission_directory(home: Path, job: JobName, attempt: int = 1) -> Path:
     """Returns the folder of an attempt of a submission, on the host that ran it."""
-    return run_directory(home, job.run) / job.log_folder(attempt)
+    return Path(submission_folder(home, job, attempt))
+
+
+def submission_folder(home: Path, job: JobName, attempt: int) -> str:
+    """Returns the same as a text, which each job needs: to make a Path takes long."""
+    return f"{run_directory(home, job.run)}/{job.log_folder(attempt)}"
 
 
 def log_generations(path: Path) -> list[tuple[int, Path]]:

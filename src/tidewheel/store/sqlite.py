@@ -81,7 +81,11 @@ class SqliteTransaction(Transaction):
         # In the order of the statement's parameters: to find each by its name costs more.
         text = self._queries[query]
         given = [
-            value if type(value := parameters[name]) in AS_THEY_ARE else as_parameter(value)
+            value
+            if (kind := type(value := parameters[name])) in AS_THEY_ARE
+            # Most texts are names: what can be printed, can be stored.
+            or (kind is str and value.isprintable())  # type: ignore[attr-defined]
+            else as_parameter(value)
             for name in parameter_names(text)
         ]
         self._found = self.connection.execute(text, given)
@@ -272,8 +276,17 @@ class SqliteStore(DatabaseStore):
     async def look_up(self, script: Script[Result]) -> Result:
         self._require_open()
         try:
+            # The writer's connection has what it wrote at hand; another one reads all anew that
+            # it has seen before, once anything was written.
+            try:  # Ctrl-C may raise an error at any line of this
+                if (connection := self._writer.lend()) is not None:
+                    return self._look_up(script, connection)
+            finally:
+                self._writer.take_back()
             with self._looking_now:
-                return self._look_up(script)
+                if not hasattr(self._reader_now, "transaction"):
+                    self._reader_now.transaction = self._connect_reader()
+                return self._look_up(script, self._reader_now.transaction.connection)
         except _AskedMore:
             return self.look_now(script)
 
@@ -321,12 +334,10 @@ class SqliteStore(DatabaseStore):
         self._reader_connections.append(connection)
         return SqliteTransaction(connection)
 
-    def _look_up(self, script: Script[Result]) -> Result:
+    def _look_up(self, script: Script[Result], connection: apsw.Connection) -> Result:
         """Runs a script that asks one query, which is a snapshot by itself."""
         try:
-            if not hasattr(self._reader_now, "transaction"):
-                self._reader_now.transaction = self._connect_reader()
-            return script(OneQuery(self._reader_now.transaction.connection))
+            return script(OneQuery(connection))
         except apsw.Error as error:
             failure = in_our_words(self._path, error)
         raise failure

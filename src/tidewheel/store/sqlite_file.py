@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, count
 from pathlib import Path
 from shlex import quote
@@ -77,12 +77,15 @@ class StoreFiles:
 
     def __init__(self, path: Path) -> None:
         self._names = [f"{path}{part}" for part in ("", "-wal", "-shm")]
-        self._opened = [_identity(name) for name in self._names]
+        self._opened = _identities(self._names)
 
     def require(self) -> None:
         """Raises StoreUnreachable if a file is gone, or is another one."""
-        for name, opened in zip(self._names, self._opened, strict=True):
-            if _identity(name) != opened:
+        found = _identities(self._names)
+        if found == self._opened:
+            return
+        for name, there, opened in zip(self._names, found, self._opened, strict=True):
+            if there != opened:
                 what, todo = f"the file {name}, a part of the store,", ""
                 if name == self._names[0]:
                     what, todo = f"the store {name}", ", put the right file there,"
@@ -98,18 +101,22 @@ class StoreFiles:
         connection that is closed would copy what it knows, and delete the log.
         """
         with contextlib.suppress(apsw.ConnectionClosedError):
-            if _identity(self._names[-1]) != self._opened[-1]:
+            if _identities(self._names[-1:]) != self._opened[-1:]:
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.close()
 
 
-def _identity(name: str) -> tuple[int, int] | None:
-    """Returns which file has this name now; None if there is none."""
-    try:
-        facts = os.stat(name)
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino
+def _identities(names: Iterable[str]) -> list[tuple[int, int] | None]:
+    """Returns which files have these names now; None for one that is not there."""
+    found: list[tuple[int, int] | None] = []
+    for name in names:
+        try:
+            facts = os.stat(name)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((facts.st_dev, facts.st_ino))
+    return found
 
 
 def in_our_words(path: Path, error: BaseException) -> BaseException:

@@ -189,6 +189,20 @@ class SqliteWriter:
 
     # ---- in the thread of the caller ----
 
+    def lend(self) -> apsw.Connection | None:
+        """Lends the connection, for one query that is read to its end, until it is taken back;
+        None if somebody else has it, for whom a look does not wait."""
+        if self._is_closed or not self._turn.acquire(blocking=False):
+            return None
+        return self._connection
+
+    def take_back(self) -> None:
+        """Gives the turn back if this thread has it."""
+        try:  # noqa: SIM105 - `suppress` is three calls more in each write
+            self._turn.release()
+        except RuntimeError:
+            pass
+
     def _write_here(self, job: _Job) -> _Answer | None:
         """Carries out a write, unless something is in the way: then it returns None, and it is
         for the thread to wait for that, or to tell of it.
@@ -213,10 +227,7 @@ class SqliteWriter:
                 self._left_until = ended_at + took * LEFT_TIMES
             return answer
         finally:
-            try:  # noqa: SIM105 - `suppress` is three calls more in each write
-                self._turn.release()
-            except RuntimeError:
-                pass  # another thread has it
+            self.take_back()
 
     def _begins_here(self) -> bool:
         try:

@@ -32,7 +32,7 @@ from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job
 from tidewheel.ports.store import StandingClaim
-from tidewheel.services.paths import attempt_directory, run_directory, submission_directory
+from tidewheel.services.paths import attempt_directory, run_directory, submission_folder
 from tidewheel.services.service import Surroundings, Wakeup
 
 
@@ -412,9 +412,12 @@ class JobFolders:
 
     def directory(self, task: Claimed) -> Path:
         """Returns the folder of this attempt alone."""
+        return Path(self._folder(task))
+
+    def _folder(self, task: Claimed) -> str:
         if task.run is None:
-            return attempt_directory(self.tasks, task.seq, task.attempt)
-        return submission_directory(self.home, read_job_name(task.id), task.attempt)
+            return str(attempt_directory(self.tasks, task.seq, task.attempt))
+        return submission_folder(self.home, read_job_name(task.id), task.attempt)
 
     def assignment(
         self, task: Claimed, worker: WorkerId, inputs: str | None = None
@@ -426,7 +429,7 @@ class JobFolders:
         return Assignment(
             task=task,
             worker=worker,
-            directory=self.directory(task),
+            folder=self._folder(task),
             secret=self.new_secret(),
             store=self.tasks.name,
             environment=told,

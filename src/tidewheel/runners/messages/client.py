@@ -47,13 +47,13 @@ class SpooledMessage(NamedTuple):
         return self._replace(text=masked(self.text, hidden), output=output, values=values)
 
 
-def append(directory: Path, message: SpooledMessage) -> None:
+def append(directory: str | Path, message: SpooledMessage) -> None:
     """Adds a message to the spool by one write, so that lines of several writers never mix."""
     # The newline before it ends a line that a full disk left torn.
     line = f"\n{json.dumps(message)}\n".encode()
     # Where a job has put a pipe, its worker must not wait for a reader.
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
-    descriptor = os.open(directory / SPOOL_NAME, flags, 0o600)
+    descriptor = os.open(f"{directory}/{SPOOL_NAME}", flags, 0o600)
     try:
         if os.write(descriptor, line) < len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))

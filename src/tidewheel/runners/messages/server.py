@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import field
+from functools import lru_cache
 from pathlib import Path
 
 from tidewheel.core.queue.submission import (
@@ -37,7 +38,7 @@ from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import JobReports
-from tidewheel.runners.job_directory import link_whole, make_private_directory
+from tidewheel.runners.job_directory import StrPath, link_whole, make_private_directory
 from tidewheel.runners.messages import client
 from tidewheel.runners.sanitize import storable
 
@@ -51,6 +52,7 @@ SILENCE_SECONDS_MAX = 10.0  # between two lines of one connection
 KEY_LENGTH_MAX = 64
 JSON_BYTES_PER_BYTE = 6  # of text, where it is escaped
 ENVELOPE_BYTES_MAX = 4096  # of a line, around the text
+DIGESTS_KNOWN_MAX = 64
 SPOOL_BYTES_MAX = 64 * 1024 * 1024  # that are read; what a job says beyond that is dropped
 
 
@@ -68,7 +70,7 @@ class JobRequest:
 class Speaker:
     """Holds an attempt that may send messages, and how much of its spool was passed on."""
 
-    directory: Path
+    directory: StrPath
     reports: JobReports
     message_bytes_max: int
     caller: TaskId | None = None  # in whose name it may call; None: it may not
@@ -108,11 +110,13 @@ class Speaker:
         They end with the last complete line.
         """
         spool = f"{self.directory}/{client.SPOOL_NAME}"
+        if not os.access(spool, os.F_OK):  # most jobs say nothing; to raise costs more
+            return
         try:
             # Jobs can put anything there; to open a pipe would wait for its writer.
             descriptor = os.open(spool, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
-            return  # the job has said nothing
+            return
         try:
             facts = os.fstat(descriptor)
             unheard = min(facts.st_size, SPOOL_BYTES_MAX) - self.offset
@@ -196,7 +200,7 @@ class MessageServer:
     def expect(
         self,
         secret: str,
-        directory: Path,
+        directory: StrPath,
         reports: JobReports,
         caller: TaskId | None = None,
         hidden: tuple[str, ...] = (),
@@ -207,13 +211,13 @@ class MessageServer:
         What is ``hidden`` is masked. What its spool holds is passed on.
         """
         self.expect_new(secret, directory, reports, caller, hidden)
-        link_whole(directory / client.SOCKET_LINK, self.path)
+        link_whole(f"{directory}/{client.SOCKET_LINK}", self.path)
         self.hear_spool(secret)
 
     def expect_new(
         self,
         secret: str,
-        directory: Path,
+        directory: StrPath,
         reports: JobReports,
         caller: TaskId | None = None,
         hidden: tuple[str, ...] = (),
@@ -387,8 +391,11 @@ async def _answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
     await writer.drain()
 
 
+# Asked when a job begins and again when it has ended. Python's own: to have OpenSSL begin a
+# digest costs more than all else here.
+@lru_cache(maxsize=DIGESTS_KNOWN_MAX)
 def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode(errors="surrogatepass")).digest()
+    return hashlib.blake2b(secret.encode(errors="surrogatepass")).digest()
 
 
 def _bind(path: Path) -> socket.socket:

@@ -250,7 +250,7 @@ class ShellRunner:
             if isinstance(leader, Child):
                 self._children.add(leader.pid)
             else:
-                JobDirectory(assignment.directory).write_leader(leader, self._boot_id)
+                JobDirectory(assignment.folder).write_leader(leader, self._boot_id)
             job = self._follow(assignment, reports, leader, on_end)
         except OSError as error:  # no file descriptor is left to watch it with
             return UnwatchedJob(leader, error)
@@ -272,7 +272,7 @@ class ShellRunner:
         Every message of the attempt is reported again from the first; the worker drops those
         that the store has.
         """
-        files = JobDirectory(assignment.directory)
+        files = JobDirectory(assignment.folder)
         status = files.read_status()
         if status.process is None and status.exit_status is None:
             return None
@@ -299,11 +299,11 @@ class ShellRunner:
 
     def _without_secret(self, assignment: Assignment, why: str) -> Job:
         """Returns a job that was not started, and leaves the reason where its log would be."""
-        files = JobDirectory(assignment.directory)
+        files = JobDirectory(assignment.folder)
         with suppress(OSError):
             if self._parts.job_users is not None:
                 make_way(self._parts.home, assignment)
-            make_private_directory(files.path)
+            make_private_directory(files.folder)
             prepare_run_folders(assignment)
             write_whole(files.err, f"{why}\n".encode(), mode=0o600)
         return outcome.EndedJob(outcome.failed("start", why))
@@ -326,7 +326,7 @@ class ShellRunner:
 
     def _spawn(self, assignment: Assignment, reports: JobReports) -> ProcessId | Child:
         """Returns the leader of a new job: a child of this process, or of the launcher."""
-        users, home, directory = self._parts.job_users, self._parts.home, assignment.directory
+        users, home, directory = self._parts.job_users, self._parts.home, assignment.folder
         if users is not None:
             make_way(home, assignment)
         environment = self._parts.prepare(assignment, reports, self._environment)
@@ -334,7 +334,7 @@ class ShellRunner:
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
         facts = (
-            *(str(directory), boot, self._bash, self._limits, script_name(assignment)),
+            *(directory, boot, self._bash, self._limits, script_name(assignment)),
             # The worker reads what a job leaves.
             *(("077", "", "") if users is None else ("022", *own_folders(assignment))),
             sys.executable if assignment.secrets else "",
@@ -359,7 +359,8 @@ class ShellRunner:
         on_end: Callable[[End], None],
     ) -> ShellJob:
         """Returns the job with this leader, which is sampled and watched from now on."""
-        files, directory = JobDirectory(assignment.directory), str(assignment.directory)
+        directory = assignment.folder
+        files = JobDirectory(directory)
         tree = ProcessTree(leader=leader, directory=directory, spare_leader=bool(self._prefix))
         logs = (f"{directory}/{OUT_NAME}", f"{directory}/{ERR_NAME}")
         job = ShellJob(tree, files, outcome.AwaitedEnd(on_end), self._signalled(assignment))
@@ -371,12 +372,13 @@ class ShellRunner:
                 self._forget(assignment)
                 for log in logs:
                     cut_log(log, self._log_bytes_max)
-                if self._parts.job_users is None:
-                    tidy_run_folders(assignment)
             finally:  # no trouble with what a job left costs its end
                 exited = leader.reap() if isinstance(leader, Child) else None
                 self._children.discard(leader.pid)
                 job.find_end(exited or _recorded_exit(files))
+            # The next job has begun by now: a disk may let its folder wait for a while.
+            if self._parts.job_users is None:
+                tidy_run_folders(assignment)
             if self._takes_in_orphans:
                 self._reap_orphans()
 
@@ -398,7 +400,7 @@ class ShellRunner:
     async def _give_up(self, leader: ProcessId | Child, assignment: Assignment) -> None:
         """Kills a job that cannot be watched, because nobody would ever stop it."""
         if (signalled := self._signalled(assignment)) is not None:
-            tree = ProcessTree(leader=leader, directory=str(assignment.directory))
+            tree = ProcessTree(leader=leader, directory=assignment.folder)
             await signalled(tree, signal.SIGKILL)
             self._forget(assignment)
         else:
