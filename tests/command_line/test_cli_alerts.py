@@ -22,7 +22,9 @@ FLOW = """
             failed handlers = no-such-program %(id)s
             handler retry delays = PT0S, PT1S
 """
-BROKEN = "event handler for failed of 1/load/01 failed: exit status 127; its last line: "
+BROKEN = (
+    'event handler of 1/load/01 for the event "failed" failed: exit status 127; its last line: '
+)
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def test_mail_that_no_server_takes_is_said_by_the_run_and_in_its_log(tidewheel, 
     answer = tidewheel("run", "flow", "--stall-timeout", "0", TIDEWHEEL_SMTP=server)
     for said in (answer.out, tidewheel("log", "flow", "--level", "error").out):
         assert re.search(r"no mail to \S+ was sent: .*refused", said)
-        assert f"(mail server {server}; TIDEWHEEL_SMTP names another)" in said
+        assert f"(mail server {server}; set TIDEWHEEL_SMTP to use another one)" in said
 
 
 @pytest.mark.usefixtures("flow")

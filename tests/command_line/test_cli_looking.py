@@ -343,7 +343,9 @@ def test_a_backup_gets_no_name_by_which_sqlite_would_mix_it_with_another_file(ti
     assert tidewheel("verify").status == 0
     (tidewheel.folder / "copy.db-wal").write_bytes(b"of a copy that was deleted")
     refused = tidewheel("backup", "copy.db")
-    assert refused.status == 2 and "copy.db-wal is left of another file" in refused.err
+    assert (
+        refused.status == 2 and "copy.db-wal was left behind by another database" in refused.err
+    )
     assert not (tidewheel.folder / "copy.db").exists()
 
 

@@ -149,7 +149,7 @@ def forecast(tidewheel):
         ("cancel forecast/run1", "of a run: tidewheel tree RUN"),
         ("task nope", "  List all tasks: tidewheel tasks\n"),
         ("show forecast nosuch", "'nosuch' is neither a point nor a task of this run\n"),
-        ("--store x.db runs", "; a file is written sqlite:///x.db\n"),
+        ("--store x.db runs", "; if x.db is a file, write sqlite:///x.db\n"),
         ("help", "use: tidewheel --help, or tidewheel COMMAND --help\n"),
     ],
 )

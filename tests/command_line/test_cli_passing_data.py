@@ -293,7 +293,7 @@ def test_a_value_that_json_cannot_hold_fails_its_task_if_another_takes_it(tidewh
         (
             "    return None\n",
             "    import os\n    os._exit(0)\n",
-            "the function of quiet did not return: os._exit(), os.exec…() or a library ended",
+            "the function of quiet did not return: os._exit(), os.exec…() or a C library",
         ),
         (
             "    return None\n",

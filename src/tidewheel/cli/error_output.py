@@ -52,9 +52,12 @@ def tell(error: Exception, help_text: str, *, as_json: bool) -> int:
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
         import resource
 
-        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         what = f"this process may have {limit} files open (ulimit -n), and all of them are"
-        advice = f"Raise the limit and try again: ulimit -n {4 * limit}"
+        more = 4 * limit if most == resource.RLIM_INFINITY else min(4 * limit, most)
+        advice = f"Raise the limit and try again: ulimit -n {more} (LimitNOFILE= of a service)"
+        if more <= limit:
+            advice = "Only root can raise it: LimitNOFILE= of a service, or limits.conf"
         _show("file", what, advice, as_json=as_json)
         return ExitCode.UNAVAILABLE
     if isinstance(error, OSError) and error.errno == errno.ENFILE:
@@ -77,18 +80,18 @@ def tell_usage(error: click.ClickException, help_text: str, *, as_json: bool) ->
     return ExitCode.REFUSED
 
 
+def _line(ctx: click.Context) -> str:
+    """Returns a command with the words that it takes."""
+    arguments = [one for one in ctx.command.params if isinstance(one, click.Argument)]
+    return " ".join([ctx.command_path, *(one.make_metavar(ctx) for one in arguments)])
+
+
 def _usage_fault(error: click.ClickException) -> str:
     """Returns what is wrong with a command line: what click found, in this program's words."""
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     match error:
         case click.MissingParameter(param=click.Argument() as one) if ctx is not None:
-            words = [
-                each.make_metavar(ctx)
-                for each in ctx.command.params
-                if isinstance(each, click.Argument)
-            ]
-            line = " ".join([ctx.command_path, *words])
-            return f"{one.make_metavar(ctx)} is missing; write: {line}"
+            return f"{one.make_metavar(ctx)} is missing; write: {_line(ctx)}"
         case click.NoSuchOption(option_name=name, possibilities=near):
             meant = f"; did you mean {' or '.join(sorted(near)[:NEAR_MAX])}?" if near else ""
             return f"there is no option {name}{meant}"
@@ -104,7 +107,7 @@ def _usage_fault(error: click.ClickException) -> str:
             word = error.message.removeprefix(EXTRA).strip("s ()")
             named = MEANT_OPTIONS.get(ctx.command.name or "")
             meant = f"; did you mean: {ctx.command_path} {named} {word}?" if named else ""
-            return f"nothing is expected at {word!r}{meant}"
+            return f"{word!r} is one word too many; write: {_line(ctx)}{meant}"
         case _:
             pass
     return error.format_message().replace("\n\t", " ")  # click lists choices line by line

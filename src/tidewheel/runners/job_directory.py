@@ -69,9 +69,9 @@ begun= said= to_come= to_return=
 done < job.status
 if [ "$code" -eq 0 ] && [ -n "$to_return" ]; then
   code=1 said= to_come=
-  echo "the function of $to_return did not return: os._exit(), os.exec…() or a library ended" \
-    "its process without an error; return from the function, and start programs with" \
-    "subprocess.run(…, check=True)" >&2
+  echo "the function of $to_return did not return: os._exit(), os.exec…() or a C library" \
+    "that calls exit() ended its process without an error; return from the function, and" \
+    "start programs with subprocess.run(…, check=True)" >&2
 fi
 if [ "$code" -eq 0 ] && [ -n "$to_come" ] && [ -z "$said" ]; then
   code=1

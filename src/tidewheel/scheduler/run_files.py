@@ -186,21 +186,41 @@ def _undelivered(report: ServiceReport) -> str:
         case "handler.failed":
             return _handler_failed(facts)
         case "handler.dropped":
-            return "event handlers were ended before their end; the next scheduler calls them"
+            return _handler_dropped(facts)
         case "mail.failed":
             server = facts.get("server")
-            advice = f" (mail server {server}; TIDEWHEEL_SMTP names another)" if server else ""
+            advice = (
+                f" (mail server {server}; set TIDEWHEEL_SMTP to use another one)"
+                if server
+                else ""
+            )
             return f"no mail to {facts['to']} was sent: {facts['error']}{advice}"
         case "mail.dropped":
-            of = f"{facts['handled']} of {facts['id']}"
-            return f"no mail was sent about {of}: too many wait; the next scheduler sends it"
+            return (
+                f'no mail was sent about the event "{facts["handled"]}" of {facts["id"]}: too '
+                "many mails wait to be sent; the next scheduler of this run sends it"
+            )
         case _:
             return ""
 
 
+def _handler_dropped(facts: Mapping[str, object]) -> str:
+    if handled := facts.get("handled"):
+        return (
+            f'the event handler for the event "{handled}" was not started, because too many '
+            "are running; the next scheduler of this run starts it"
+        )
+    one = facts["count"] == 1
+    many = "an event handler was" if one else f"{facts['count']} event handlers were"
+    return (
+        f"{many} still running when the scheduler ended, and stopped; the next scheduler of "
+        f"this run starts {'it' if one else 'them'} again"
+    )
+
+
 def _handler_failed(facts: Mapping[str, object]) -> str:
-    handled = facts.get("handled")
-    what = f"event handler for {handled} of {facts['id']}" if handled else f"{facts['id']}"
+    handled, of = facts.get("handled"), facts["id"]
+    what = f'event handler of {of} for the event "{handled}"' if handled else f"{of}"
     written = str(facts.get("output", "")).strip().splitlines()
     last = f"; its last line: {written[-1]}" if written else ""
     return f"{what} failed: {facts['error']}{last}"

@@ -319,8 +319,12 @@ class Pipeline:
         if given is not None:
             key = given.decode("latin-1")
             if not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
-                most = f"1 to {KEY_LENGTH_MAX} printable characters"
-                raise problems.BadRequest([f"Idempotency-Key: give {most}"])
+                raise problems.BadRequest(
+                    [
+                        f"Idempotency-Key has {len(key)} characters, or some that are not "
+                        f"printable; expected 1 to {KEY_LENGTH_MAX} printable characters"
+                    ]
+                )
             call.key = key if call.job is None else call.job.key(key)
         limit = route.body_bytes_max or self._settings.body_bytes_max
         if int(request.first(b"content-length") or 0) > limit:

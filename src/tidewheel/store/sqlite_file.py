@@ -430,7 +430,8 @@ def copy_sqlite(settings: StoreSettings, target: Path) -> None:
         ) from error
     except OSError as error:
         fault = (
-            f"{target} cannot be written ({error.strerror}); name a file in a folder of yours"
+            f"{target} cannot be written ({error.strerror}); name a file in a folder that "
+            "exists and in which you may write"
         )
         raise errors.BadSetting("file", str(target), fault=fault) from error
 
@@ -444,9 +445,9 @@ def _refuse_taken(target: Path) -> None:
             fault = f"{taken} exists, and a backup overwrites nothing; name a new file"
             if taken != str(target):
                 fault = (
-                    f"{taken} is left of another file, and SQLite would add it to the copy; "
+                    f"{taken} was left behind by another database, and SQLite would apply it "
+                    f"to the copy; name a new file, or remove {taken}"
                 )
-                fault += "name a new file, or remove what is left"
             raise errors.BadSetting("file", str(target), fault=fault)
 
 

@@ -232,7 +232,9 @@ def _unknown_store(url: str) -> BadSetting:
     scheme, colon, _ = url.partition(":")
     if colon:
         return BadSetting("store", f"{scheme}:…", STORES_ACCEPTED)
-    return BadSetting("store", url, f"{STORES_ACCEPTED}; a file is written sqlite:///{url}")
+    return BadSetting(
+        "store", url, f"{STORES_ACCEPTED}; if {url} is a file, write sqlite:///{url}"
+    )
 
 
 def _require_psycopg() -> None:

@@ -559,7 +559,8 @@ def backup_command(session: Session, file: Path) -> int:
     if store.startswith("postgres"):
         dump = f"pg_dump --schema=tidewheel --format=custom --file={quote(str(file))}"
         fault = (
-            f"PostgreSQL makes its backups itself, while everything runs: {dump} {quote(store)}"
+            "this command copies only SQLite stores, and nothing was copied; for PostgreSQL "
+            f"run this, also while everything runs: {dump} {quote(store)}"
         )
         raise BadSetting("store", store, fault=fault)
     back_up_store(session.store, file)

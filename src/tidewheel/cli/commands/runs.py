@@ -63,8 +63,9 @@ if TYPE_CHECKING:
 )
 @option(
     "--delete-older older",
-    "Delete the runs that ended longer ago than this, except runs that a scheduler drives or "
-    "may take, or that other runs wait for.",
+    "Delete the runs that completed, stopped, stalled or ended with an error longer ago than "
+    "this. Runs that a scheduler drives, that wait for a scheduler, or that other runs wait "
+    "for are kept.",
     type=DURATION,
 )
 @option("--dry-run", "With --delete-older: only list what would be deleted.")

@@ -90,7 +90,8 @@ _trusting = option(
 @option(
     "--exit-when-idle --once exit_when_idle",
     "Stop when there is nothing left to do. Exit 1 if tasks are left that this worker "
-    "cannot take: it lacks the handler, a label or the resources, or their queue is paused.",
+    "cannot take: it lacks the handler, a label or the resources, or their queue is paused. "
+    "Exit 3 if the store does not answer whether tasks are left.",
 )
 @_waiting
 @option("--no-monitor", "Do not watch leases in this process (SQLite only).")

@@ -321,10 +321,10 @@ class RunPage:
             self._note(f"no {what}; tidewheel graph shows what waits for what")
         elif self._was_complete(end):
             how = f"a task again: tidewheel trigger {quote(name)} POINT/NAME --run; "
-            how += "run more cycles: --fcp POINT"
+            how += f"run more cycles: tidewheel run {quote(name)} --fcp POINT"
             if self._is_of_stages:
                 how = f"a stage again: tidewheel trigger {quote(name)} STAGE --run"
-            self._note(f"run {how}; start the next run: --new")
+            self._note(f"run {how}; start the next run: tidewheel run DIR --new")
         elif end.status == "stalled":
             for cause in self._causes:
                 self._note(f"  {cause}")

@@ -101,10 +101,10 @@ def missed_text(pool: TaskPool, key: Key) -> str:
             return chain_text(pool, key, min(not_taken))
         flows = met_in(pool, node, key[0])
     except PastNeeded:
-        either = f"{late}, or {_named(stopped)} was stopped before it" if stopped else late
+        either = f"{late}, or {_named(stopped)} was stopped before it came" if stopped else late
         return f"{name} does not run by itself: {either}"
     if not flows and stopped:
-        return f"{name} does not run by itself: {_named(stopped)} was stopped before it"
+        return f"{name} does not run by itself: {_named(stopped)} was stopped before it came"
     return f"{name} does not run by itself{_in_flows(pool, flows)}: {late}"
 
 

@@ -384,7 +384,10 @@ def _danger(words: Sequence[str], *, in_test: bool) -> str:
     elif is_wrapped and any(word[:1] in ("$", "`") for word in called):
         found = "a variable in a command that another program runs may name a command"
     elif (in_test or name == "[[") and any(word[:1] == "-" for word in called):
-        found = "[[ … ]] may calculate with a field, which can run commands (use [ … ])"
+        found = (
+            "in [[ … ]], bash may evaluate a field as arithmetic, which can run commands "
+            "(use [ … ])"
+        )
     elif _READING_COMMANDS.fullmatch(name):
         found = f"{name} may run its arguments or its input as commands"
     elif not _reads_script(called) and not _runs_file(called):

@@ -350,8 +350,8 @@ def _hint_of_words(error: BaseException) -> str:
         return ""
     words = ", ".join(f"{one}=" for one in list(signature(Workflow).parameters)[1:])
     return (
-        f"Workflow takes a name, {words}; when tasks run is said by with flow.cycle(…): and "
-        "by wait_for_clock= of a task"
+        f"Workflow takes a name, {words}; to say when tasks run, define them under "
+        '"with flow.cycle(…):", or give a task wait_for_clock='
     )
 
 

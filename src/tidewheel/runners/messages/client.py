@@ -159,7 +159,7 @@ def call_run(
                 seen = "gave no usable answer" if is_read else "does not answer"
                 raise Unavailable(
                     f"the worker of this job {seen} ({error}); check whether the request was "
-                    "carried out (tidewheel show --history) before you repeat it"
+                    "carried out (tidewheel show RUN --history) before you repeat it"
                 ) from error
             time.sleep(KNOCK_SECONDS)
     if "refused" in answer:
