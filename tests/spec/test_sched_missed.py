@@ -235,7 +235,7 @@ def test_tasks_that_come_after_a_stopped_flow_are_kept_until_another_flow_brings
     assert run.completed
     assert sorted(run.core.run.missed) == [(1, "b"), (1, "c")]
     assert missed_texts(run.core)["1/b"] == (
-        "1/b does not run by itself: flow 1 was stopped before it came"
+        "1/b does not run by itself: flow 1 was stopped before it reached the task"
     )
     assert count_missed(run.core, {}) == 2
     [reason] = run.why("1/b")
@@ -283,5 +283,5 @@ def test_the_end_of_a_run_tells_what_was_missed_long_ago_without_asking_the_stor
     told = {f"{point}/c": f"{point}/c does not run by itself: {why}" for point in (1, 2)}
     assert missed_texts(run.restarts(past=FarPast()).core) == told
     run.core.flows[1].stopped = True
-    stopped = "or flow 1 was stopped before it came"
+    stopped = "or flow 1 was stopped before it reached the task"
     assert missed_texts(run.core)["2/c"] == f"{told['2/c']}, {stopped}"

@@ -94,17 +94,19 @@ def missed_text(pool: TaskPool, key: Key) -> str:
     stopped. It asks nobody for a past that is not at hand: the end of a run is told, too."""
     node, name = pool.node(key[1]), pool.plan.name_of(key)
     why = "what it needs was done" if node.arrows else "its point had passed"
-    late, stopped = f"{why} before a reload added it", stopped_flows(pool)
+    late, flow_ended = f"{why} before a reload added it", ""
+    if stopped := stopped_flows(pool):
+        flow_ended = f"{_named(stopped)} was stopped before it reached the task"
     try:
         memory = pool.recall(*key) if node.arrows else None
         if memory is not None and (not_taken := _not_taken_in(memory)):
             return chain_text(pool, key, min(not_taken))
         flows = met_in(pool, node, key[0])
     except PastNeeded:
-        either = f"{late}, or {_named(stopped)} was stopped before it came" if stopped else late
+        either = f"{late}, or {flow_ended}" if flow_ended else late
         return f"{name} does not run by itself: {either}"
-    if not flows and stopped:
-        return f"{name} does not run by itself: {_named(stopped)} was stopped before it came"
+    if not flows and flow_ended:
+        return f"{name} does not run by itself: {flow_ended}"
     return f"{name} does not run by itself{_in_flows(pool, flows)}: {late}"
 
 

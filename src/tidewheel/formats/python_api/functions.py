@@ -95,7 +95,7 @@ class TaskValue(TermLeaf):
     def __init__(self, ledger: StatementLog, mention: Mention, value_name: str) -> None:
         super().__init__(ledger, mention)
         if not _VALUE_NAME.fullmatch(value_name):
-            seen = f"{self.mention}.value({value_name!r}) is not a valid name of a value"
+            seen = f"{value_name!r} is not a valid name of a value: {self.mention}.value(…)"
             raise BadStatement(seen, "names have letters, digits, _ and -")
         self.value_name = value_name
 

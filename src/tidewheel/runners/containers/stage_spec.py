@@ -104,7 +104,7 @@ def _network_names(given: object) -> tuple[str, ...]:
     if not 0 < len(names) <= NETWORK_NAMES_MAX or len(good) < len(names):
         raise BadStage(
             f'"{NETWORK_KEY}" of the spec must be a list of 1 to {NETWORK_NAMES_MAX} '
-            "names of the stage"
+            "names under which other stages of the run find this stage"
         )
     return tuple(good)
 
