@@ -177,9 +177,9 @@ def test_who_waits_for_a_scheduler_that_is_silent_is_told_what_for(tidewheel):
     """After a kill -9 nothing was said for half a minute."""
     started(tidewheel)
     waited = "waiting for the scheduler of forecast/run1 to answer"
-    assert waited in tidewheel("pause", "--timeout", "3s").err
+    assert waited in tidewheel("pause", "--timeout", "5s").err
     assert waited not in tidewheel("pause", "--timeout", "0.2s").err
-    assert waited not in tidewheel("pause", "--timeout", "3s", "--json").err
+    assert waited not in tidewheel("pause", "--timeout", "5s", "--json").err
 
 
 # ---- dry run ----

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
     from tidewheel.core.operator.verbs import Command
 
-QUIET_SECONDS = 2.0  # then people are told what a command waits for
+QUIET_SECONDS = 4.0  # then people are told what waits; a kept command is answered before
 JOB = ("TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET", "TIDEWHEEL_WORKFLOW_ID")
 
 Document = dict[str, object]
