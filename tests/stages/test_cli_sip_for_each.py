@@ -105,13 +105,16 @@ def test_a_misspelt_parameter_of_a_list_is_refused(tidewheel, flow):
 
 @pytest.mark.req("R007-2")
 def test_a_run_that_is_killed_again_and_again_runs_each_element_once(tidewheel, flow):
-    found = json.dumps(list(range(20)))
+    found, gate = json.dumps(list(range(20))), tidewheel.folder / "gate"
     words = ["run", flow, "-p", f"found={json.dumps(found)}"]
+    waits = f"[bash, -c, 'until test -e {gate}; do sleep 0.05; done']\n"
+    put(tidewheel.folder, {"stages/plot/1.0.0/command.yaml.j2": waits})
     for heard in ("find succeeded", "image_item1", "plot_item", "plot_item1"):
         with tidewheel.started(*words) as run:
             run.read_until(heard)
             run.send(signal.SIGKILL)
             run.wait()
+    gate.touch()
     with tidewheel.started(*words) as run:
         run.read_until("completed")
     paths = json.loads(printed(tidewheel, "1/join"))
