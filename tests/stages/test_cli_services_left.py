@@ -50,9 +50,10 @@ def stopped(tidewheel, said):
     return ended.out + ended.err
 
 
-def test_ctrl_c_names_the_service_that_still_runs_and_how_it_is_ended(stopped):
+def test_ctrl_c_names_the_service_that_still_runs_and_how_it_is_ended(stopped, tidewheel):
     assert "serve still runs and is found again when the run is resumed\n" in stopped
     assert f"to end it instead: {END}\n" in stopped
+    assert tidewheel(*END.split()[1:]).status == 0
 
 
 @pytest.mark.usefixtures("stopped")

@@ -258,13 +258,15 @@ def test_a_run_in_which_nothing_ran_has_failed_from_here_too(here, scheduler):
 
 
 def test_a_run_that_somebody_stops_is_not_done_for_whoever_follows_it(here, scheduler):
-    define(here, script="until test -e gate; do sleep 0.1; done")
+    gate = here.folder / "gate"
+    define(here, script=f"until test -e {gate}; do sleep 0.1; done")
     scheduler("tide/run1")
     with here.started("run", "tide") as running:
         running.read_until("1/b")
         assert here("stop", "tide", "--now").status == 0
         assert running.wait().status == ExitCode.STOPPED
     assert here("kill", "tide", "1/b").status == 2  # it is stopped
+    gate.touch()  # or its job would wait for ever
 
 
 def test_a_run_is_begun_paused_resumed_stopped_and_carried_on(here, server, scheduler):
