@@ -209,7 +209,8 @@ def _after_kept(session: Session, made: Given, status: int) -> int:
         told = documents(await runs.look("history", run=made.run), "commands")
         given = next((one for one in told if one["number"] == made.number), None)
         if given is None:  # too many were given since
-            return []
+            history = f"tidewheel show {quote(made.run)} --history"
+            return [f"what {made.verb} did is not known any more; look at it: {history}"]
         if given["refused"] is not None:
             return [f"{made.verb} was refused: {given['refused']}"]
         done = made._replace(answer=cast("Document", given["answer"] or {}))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
     from tidewheel.core.operator.verbs import Command
 
-QUIET_SECONDS = 4.0  # then people are told what waits; a kept command is answered before
+WAIT_TOLD_SECONDS = 4.0  # then people are told what waits; a kept command is answered before
 JOB = ("TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET", "TIDEWHEEL_WORKFLOW_ID")
 
 Document = dict[str, object]
@@ -117,7 +117,7 @@ def give(
             if not session.as_json:
                 note(waits)
 
-        telling = asyncio.get_running_loop().call_later(QUIET_SECONDS, tell)
+        telling = asyncio.get_running_loop().call_later(WAIT_TOLD_SECONDS, tell)
         try:
             made = await runs.give(target.run, asked, seconds_max=seconds_max)
         finally:

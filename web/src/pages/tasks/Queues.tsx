@@ -106,7 +106,7 @@ function Failed({ queue: { queue, failed, failed_more: more } }: { queue: QueueF
   if (failed === 0 && !more) return null;
   const count = `${failed}${more ? "+" : ""}`;
   return (
-    <Link to="/tasks" search={{ queue, status: "failed" }} className={failed > 0 ? "bad-figure" : "muted"} aria-label={`${count} failed in ${queue}`} title={`Show the failed tasks of ${queue}${more ? "; only the newest 5,000 failed tasks of all queues are counted, so this queue may have more" : ""}`}>
+    <Link to="/tasks" search={{ queue, status: "failed" }} className={failed > 0 ? "bad-figure" : "muted"} aria-label={`${count} failed in ${queue}`} title={`Show the failed tasks of ${queue}${more ? "; only the newest failed tasks of all queues are counted, so this queue may have more" : ""}`}>
       <StateIcon state="failed" kind="statuses" size={12} /> {count}
     </Link>
   );
